@@ -30,9 +30,6 @@ std::set<std::string> cpu_features(std::string_view compiler) {
 
 }  // namespace
 
-// A fingerprint is the hash of a text with one line for each field. No value contains a line break,
-// so equal texts mean equal values.
-
 bool runs_machine_code(std::string_view compiler, std::string_view made_by) {
   const std::set<std::string> has = cpu_features(compiler), needs = cpu_features(made_by);
   return std::ranges::includes(has, needs);
@@ -42,6 +39,9 @@ std::int64_t in_whole_gib(std::int64_t bytes) {
   constexpr std::int64_t kGiB = std::int64_t{1} << 30;
   return (bytes + kGiB - 1) / kGiB * kGiB;
 }
+
+// A fingerprint is the hash of a text with one line for each field. No value contains a line break,
+// so equal texts mean equal values.
 
 std::string fingerprint(const DeviceIdentity& device) {
   std::string text = "backend=" + device.backend;

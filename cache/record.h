@@ -24,7 +24,7 @@ struct DeviceIdentity {
   std::string name;               ///< "NVIDIA H200", "AMD EPYC 9354 (AVX-512, 2 threads)"
   int compute_capability = 0;     ///< 90; 0 on the host
   int units = 0;                  ///< SMs, or the threads that a multiplication may use
-  std::int64_t memory_bytes = 0;  ///< in whole GiB
+  std::int64_t memory_bytes = 0;  ///< rounded up to whole GiB
   std::int64_t l2_bytes = 0;
   int clock_mhz = 0;          ///< the maximum clock; 0 if unknown
   int power_limit_watts = 0;  ///< rounded to 10 W; 0 if unknown
@@ -37,16 +37,16 @@ struct DeviceIdentity {
 std::int64_t in_whole_gib(std::int64_t bytes);
 
 struct Toolchain {
-  /// "nvrtc 13.0"; on the host "g++ 12.2.0 for avx2+fma+f16c": " for " and the CPU features that the
-  /// machine code may use. Without a compiler it is "none", with the same suffix.
+  /// "nvrtc 13.0", or on the host "g++ 12.2.0 for avx2+fma+f16c". The CPU features that the machine
+  /// code may use follow " for ". If there is no compiler, "none" stands in place of its name.
   std::string compiler;
   std::string driver;  ///< "580.159", or the C library for the host
 
   friend bool operator==(const Toolchain&, const Toolchain&) = default;
 };
 
-/// Whether machine code of the compiler `made_by` runs where machine code of `compiler` does: it
-/// uses no other CPU features.
+/// Whether machine code of the compiler `made_by` runs wherever machine code of `compiler` does,
+/// i.e. uses no other CPU features.
 bool runs_machine_code(std::string_view compiler, std::string_view made_by);
 
 /// The key of a tuning and of everything that belongs to it: winner, trials, lease.
@@ -112,8 +112,8 @@ struct Rejection {
 /// The reason's name, a colon and the detail.
 std::string to_text(const Rejection& rejection);
 
-/// The outcome of a candidate: `ok` with a measurement from the finals, `screened` with one short
-/// sample, or rejected.
+/// The outcome of a candidate. The cache's views call it "ok" if it was measured in the current
+/// winner's finals, "screened" if it was measured otherwise, and "rejected" if it cannot win.
 struct TrialRecord {
   std::string family;
   Config config;
@@ -130,8 +130,7 @@ struct TrialRecord {
   int sm_clock_mhz = 0;  ///< during the finals; 0 if unknown
 };
 
-/// The thoroughness of a tuning. Stored on disk: never renumber. A less thorough tuning never
-/// replaces a more thorough one.
+/// The thoroughness of a tuning. Stored on disk: never renumber.
 enum class Rigor : std::int32_t { kModel = 0, kQuick = 1, kNormal = 2, kExhaustive = 3 };
 std::string_view name(Rigor rigor);
 std::optional<Rigor> parse_rigor(std::string_view text);

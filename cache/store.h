@@ -26,8 +26,8 @@ struct StoreOptions {
   /// The file; empty: $TUNEDGEMM_CACHE, else $XDG_CACHE_HOME/tunedgemm/tunedgemm.db, else
   /// ~/.cache/tunedgemm/...
   std::filesystem::path path;
-  /// Further read-only files, queried in order after the first; empty: $TUNEDGEMM_SYSTEM_CACHE,
-  /// ':'-separated.
+  /// More files, which are only read. They are queried in this order, after the file above. Empty:
+  /// the files in $TUNEDGEMM_SYSTEM_CACHE, ':'-separated.
   std::vector<std::filesystem::path> system_paths;
   enum class Access { kReadWrite, kReadOnly, kMemoryOnly } access = Access::kReadWrite;
 
@@ -35,7 +35,7 @@ struct StoreOptions {
 
   /// The journal mode of new files; see the README of this folder.
   enum class Journal { kAutomatic, kRollback, kWriteAhead } journal = Journal::kAutomatic;
-  /// The longest that one operation waits for other processes.
+  /// The longest wait for one lock that another process holds.
   int busy_timeout_ms = 5000;
   /// kWhole reads the whole writable file, to find damage that opening it would miss.
   enum class Examination { kQuick, kWhole } examination = Examination::kQuick;
@@ -50,7 +50,7 @@ std::string_view name(StoreState state);
 struct StoreHealth {
   StoreState state = StoreState::kMemoryOnly;
   std::filesystem::path path;
-  std::vector<std::string> warnings;  ///< sentences: a problem or an action, and the remedy
+  std::vector<std::string> warnings;  ///< sentences: what is wrong or was done, and the remedy
   /// The shell command that recovers the readable rows of a damaged cache that was set aside; empty
   /// if there is none beside the file.
   std::string recovery_command;
@@ -58,7 +58,7 @@ struct StoreHealth {
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;
-  /// The part of them that is only in memory, because no file can be written yet.
+  /// The number of winners that are only in memory, because no file could be written.
   std::int64_t unsaved_winners = 0;
 };
 
@@ -106,9 +106,9 @@ struct MergeResult {
   std::vector<std::string> conflicts = {};
 };
 
-/// A winner and its state, as the views name it: "void" (the library that used the file last has
-/// another template of the family), "stale" (the device has since been used with another
-/// toolchain), "provisional" (a quick tuning, or a tuning whose budget ended early) or "confirmed".
+/// A winner and its state, as the views name it: "void" (the library that wrote to the file last
+/// has another template of the family), "stale" (the device has since been used with another
+/// toolchain), "provisional" (its tuning had less than normal rigor or ended early) or "confirmed".
 struct WinnerWithState {
   Record record;
   std::string state;
@@ -131,19 +131,20 @@ class Store {
   StoreState state() const;
   /// StoreHealth::unsaved_winners alone.
   std::int64_t unsaved_winners() const;
-  /// The file in use, or the requested file if it cannot be used; empty if there is none.
+  /// The requested file, even if it cannot be used; empty if there is none.
   std::filesystem::path path() const;
 
-  /// Problems in keys may be canonical or not.
+  // Problems in keys may be canonical or not.
 
   /// The winner for the problem on the device. Skips void rows: those with another template
   /// fingerprint, or with a config that the family no longer allows within `limits`. A cached
-  /// winner comes from memory. Otherwise this takes one indexed look-up in the files. It sees the
-  /// winners that other processes have stored, so callers need not look a second time.
+  /// winner comes from memory. If none is cached, this does one indexed look-up in each file. The
+  /// look-up sees winners that other processes have just stored, so callers need not repeat it.
   std::optional<Hit> find(const TuningKey& key, const DeviceLimits& limits) const;
 
-  /// The newest void winner that this compiler made and that the family still allows within
-  /// `limits`, with its binary. Empty if there is none, or its binary was not stored.
+  /// A void winner that was tuned with the key's compiler, that the family still allows within
+  /// `limits`, and whose binary is stored. Prefers a winner of the key's driver, then the newest.
+  /// Empty if there is none. Call it only after find() has found nothing.
   std::optional<OutdatedWinner> find_outdated(const TuningKey& key,
                                               const DeviceLimits& limits) const;
   /// Moves the winner's row and binary to the current template. Call it only if the current
@@ -176,7 +177,7 @@ class Store {
                                     int architecture) const;
   /// The binaries that any compiler made from this source for this architecture and that, on the
   /// host, use no other CPU features than the toolchain's. Binaries of `compiler` come first. A row
-  /// whose hash is wrong is left out, deleted, and counted in health().
+  /// whose hash is wrong is left out, counted in health(), and deleted from the writable file.
   std::vector<StoredBinary> find_binaries(const Source& source, const Toolchain& toolchain,
                                           int architecture, std::string_view compiler) const;
   void put_binary(const Source& source, const Toolchain& toolchain, int architecture,
@@ -184,11 +185,11 @@ class Store {
   /// Deletes a stored binary that the device refused.
   void forget_binary(const Source& source, const Toolchain& toolchain, int architecture);
 
-  /// Stores the winner, its binary and all trials in one transaction. If the store has a current
-  /// winner of the same toolchain, that winner stays in two cases. It is more rigorous, and it is
-  /// complete or its tuning tried at least as many candidates. Or it is complete and the new winner
-  /// is not, and it is equally rigorous or its tuning tried more candidates. Only trials of the
-  /// current winner's tuning are marked as part of the final round.
+  /// Stores the winner, its binary and all trials in one transaction. A stored winner with the
+  /// current template and the same toolchain stays in two cases: (1) its tuning was more rigorous,
+  /// and was complete or tried at least as many candidates; (2) its tuning was complete, the new
+  /// one is not, and the stored one was equally rigorous or tried more candidates. Only trials of
+  /// the current winner's tuning are marked as part of the final round.
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials);
 
@@ -205,9 +206,10 @@ class Store {
                       std::string_view family_fingerprint);
   void clear_in_flight(const TuningKey& key);
 
-  /// Waits up to `wait_seconds` for another process that tunes the same problem. The lease is empty
-  /// if that process is still tuning afterwards. Takes over a lease whose process has ended, which
-  /// its host, boot, pid and start time show.
+  /// Waits up to `wait_seconds` for another process or thread that tunes the same problem. The
+  /// lease is empty if that tuning still runs afterwards. Takes over a lease whose process has
+  /// ended, which its boot, pid and start time show. If they cannot, because the process is in
+  /// another PID namespace or on another machine, takes over after 15 minutes without a renewal.
   Lease acquire(const TuningKey& key, double wait_seconds);
 
   /// The stored result of measuring launches on one piece of hardware (Device::probe). The key
@@ -215,9 +217,9 @@ class Store {
   std::string find_probe(std::string_view key) const;
   void put_probe(std::string_view key, std::string_view text);
 
-  /// Records a problem without a tuned winner and adds to its calls. It does so in memory, without
-  /// I/O, so it may be called during stream capture. flush() and the destructor write the record to
-  /// the file. An empty name keeps the stored name.
+  /// Records a problem without a tuned winner and adds to its calls. Does so in memory, without
+  /// I/O, so it may be called during stream capture. The next write to the file includes the
+  /// record; flush() and the destructor write at once. An empty name keeps the stored name.
   void note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
                     std::string_view name = {});
   void flush();
@@ -228,13 +230,14 @@ class Store {
   std::vector<WinnerWithState> winners_with_state() const;
   /// Deletes the winners and trials of a problem on all devices; returns the number of winners.
   int forget(const Problem& problem);
-  /// Writes a self-contained copy (VACUUM INTO), to share or to use as a system file. Empty on
-  /// success, else a sentence.
+  /// Writes a copy of the file (VACUUM INTO), without leases, requests and probes, to share or to
+  /// use as a system file. Empty on success, else a sentence.
   std::string export_to(const std::filesystem::path& destination) const;
   /// Copies the winners, trials and binaries of another cache file into this one, in one
-  /// transaction. If both have a winner for a problem, the better-measured one stays. These decide,
-  /// in this order: a current template, a finished tuning, greater rigor, more samples, the newer
-  /// row. Merging a file again changes nothing. Leases, requests and probes are not copied.
+  /// transaction. If both have a winner for the same key, one of them stays. The first of these
+  /// properties in which they differ decides: a current template, a finished tuning, greater rigor,
+  /// more samples, a later tuning. Merging a file again changes nothing. Leases, requests and
+  /// probes are not copied.
   MergeResult merge(const std::filesystem::path& from);
 
  private:

@@ -142,7 +142,7 @@ class Walk {
     if (target.is_absolute()) {
       at_ = "/";
     }
-    // After the link, other names are left: check this folder again.
+    // The link's target has added names, so this folder's role may have changed: check it again.
     return check_folder();
   }
 

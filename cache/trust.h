@@ -1,7 +1,7 @@
 #pragma once
 
-// Only this file decides whether a file with code may be used: a cache, a compiler or a library. As
-// SSH does for keys, it accepts a file only if nobody but this user and root can have written it.
+// Decides whether a file with code (a cache, a compiler or a library) may be used. As SSH does for
+// keys, accepts a file only if nobody but this user and root can write it.
 
 #include <filesystem>
 #include <string>
@@ -19,14 +19,13 @@ struct Trust {
 };
 
 /// Checks the file, its folder, and all folders above, following links: each must belong to this
-/// (effective) user or to root, and nobody else may have write permission. A world-writable folder
-/// is accepted if its sticky bit is set (as in /tmp), it is above the file's own folder, and the
-/// path follows no link in it. If the file is accepted, nobody else can change it, so it may be
-/// opened.
+/// (effective) user or to root, and nobody else may have write permission. A folder that others can
+/// write is accepted if its sticky bit is set (as in /tmp), it is above the file's own folder, and
+/// the path follows no link in it. Nobody else can change an accepted file, so it may be opened.
 ///
 /// Anything at or below a path of $TUNEDGEMM_TRUST (':'-separated) is accepted unchecked; a program
-/// with more privileges than its user (set-uid) ignores the environment. Thread-safe. It opens
-/// nothing, so it never waits.
+/// with more privileges than its user (set-uid) ignores the environment. Thread-safe. Opens
+/// nothing, so a FIFO cannot block it.
 Trust examine_trust(const std::filesystem::path& path);
 
 }  // namespace tunedgemm::internal

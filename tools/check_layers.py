@@ -32,7 +32,7 @@ OWNERS = [
 
 
 KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/|base/)\w+/")
-# Tables that kernels include as well.
+# Files of problem/ that kernels may include.
 KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/element_format.h"}
 
 

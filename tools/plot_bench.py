@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from drawing import fail, load_pyplot, save
 
-# The contender of each provider. None: cuBLASLt's best proposal is a different contender for each
-# size.
+# The contender of each provider. None stands for cuBLASLt's best proposal, which is a different
+# contender for each size.
 PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
              "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
 # Colours for colour-blind readers (Okabe and Ito).
@@ -155,7 +155,7 @@ def draw(runs: list[Run], prefix: str) -> None:
     panels = list(dict.fromkeys((row["types"], row["layout"]) for run in runs for row in run.rows))
     columns = min(len(panels), 2)
     lines = -(-len(panels) // columns)
-    width, height = 9.5 if columns == 1 else 14, 1 + 5 * lines  # inches, as below
+    width, height = 9.5 if columns == 1 else 14, 1 + 5 * lines  # in inches, like the sizes below
     figure, axes = pyplot.subplots(lines, columns, figsize=(width, height), squeeze=False, layout="constrained")
     for index, cell in enumerate(axes.flat):
         if index < len(panels):

@@ -36,8 +36,8 @@ cmake --preset tsan -DTUNEDGEMM_TOOLS=OFF
 cmake --build --preset tsan
 runner=()
 if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then
-  # g++ 12's thread sanitizer fails with large random address offsets: turn address randomization
-  # off.
+  # g++ 12's thread sanitizer fails with large random address offsets, so turn address
+  # randomization off.
   runner=(setarch "$(uname -m)" -R)
 fi
 "${runner[@]}" ctest --preset tsan

@@ -12,11 +12,11 @@ namespace tunedgemm::internal {
 namespace {
 
 // The pause before the next attempt to write, if the file was busy for the whole busy timeout or
-// the disk was full. Also the pause before a blocked writers' queue is tried again.
+// the disk was full. After the same pause, a writer waits again at a queue that was blocked.
 constexpr std::chrono::seconds kPauseAfterFailure{10};
 constexpr std::size_t kMostUnsaved = 256;
 constexpr std::size_t kMostWarnings = 100;
-// A file that was damaged this often is no longer replaced: its disk must be bad.
+// A damaged file is replaced at most this often. If it is damaged again, its disk must be bad.
 constexpr int kMostReplacements = 3;
 
 std::string random_prefix() {

@@ -3,8 +3,8 @@
 // Archive: the databases behind a store. Private to cache. Thread-safe.
 //
 // The databases are at most one writable file, any number of read-only files, and an in-memory
-// database. The in-memory database is created when a write to the file fails, so that the rest of
-// cache/ need not handle such failures. Writes that failed because the file was busy or the disk
+// database. The in-memory database is created when a write cannot go to the file, so that the rest
+// of cache/ need not handle such failures. Writes that failed because the file was busy or the disk
 // was full are repeated with the next transaction that succeeds.
 //
 // The databases and the cached winners have separate locks, so that a cached look-up never waits
@@ -54,7 +54,7 @@ class Archive {
   /// See Store::path.
   std::filesystem::path path() const;
 
-  /// For work that could be done only in memory: whether it is written to the file later.
+  /// Whether work that could be done only in memory is written to the file later.
   enum class Otherwise { kWriteLater, kForget };
   /// Runs the work and all pending writes in one transaction, in the file if possible and otherwise
   /// in memory. The work may run more than once, each time on a database without its earlier
@@ -114,7 +114,7 @@ class Archive {
 
   StoreState state_locked() const;
   bool can_write() const { return file_ && file_->writable && Clock::now() >= write_again_at_; }
-  /// Whether a violated constraint throws, or is ignored together with its work.
+  /// Whether a violated constraint throws, or undoes only its own work, with a warning.
   enum class Violations { kThrown, kLeftOut };
   void run(const std::vector<Work>& works, sqlite::Connection& connection, Violations violations);
   bool write_to_file(const std::vector<Work>& works);
@@ -153,11 +153,11 @@ class Archive {
   std::unordered_map<std::string, std::vector<Record>> found_;  // by both fingerprints of the key
   std::unordered_map<std::string, std::string> toolchain_of_;   // fingerprints; "" if unknown
 
-  mutable std::mutex warnings_lock_;  // guards the next one
+  mutable std::mutex warnings_lock_;  // guards warnings_
   std::vector<std::string> warnings_;
 };
 
-/// Runs the body of a Store member and catches its exceptions: see the contract in store.h.
+/// Runs the body of a Store member and catches its exceptions (see the contract in store.h).
 template <class Result, class Body>
 Result no_throw(Archive& archive, Result otherwise, Body&& body) noexcept {
   try {

@@ -1,5 +1,5 @@
-// The part of Archive that merges another file. Both files have the same schema, so SQL can copy
-// sets of rows. Rows are matched by their identity, never by their ids.
+// The part of Archive that merges another file. Both files have the same tables, so SQL can copy
+// sets of rows. Rows are matched by their unique columns, since ids differ between files.
 
 #include <algorithm>
 #include <span>
@@ -67,8 +67,7 @@ std::int64_t add_kernels(const Connection& connection) {
 }
 
 // `winner_pair` has a row for each winner of the other file, paired with this file's winner for the
-// same key. The better-measured winner stays. These decide, in this order: a current template, a
-// finished tuning, greater rigor, more samples, the newer row.
+// same key. Store::merge documents which of the two stays.
 constexpr const char* kPairWinners = R"sql(
 CREATE TEMP TABLE winner_pair AS
 SELECT o.id AS theirs, w.id AS ours, p.id AS problem, d.id AS device, t.id AS toolchain,
@@ -185,8 +184,8 @@ MergeResult merge_attached(Connection& connection) {
   return result;
 }
 
-// Empty if the other file is a cache of this version, or was recovered by `.dump`, which keeps the
-// tables but loses the application id and the version.
+// Empty if the other file is a cache of this or an older version, or was recovered by `.dump`,
+// which keeps the tables but loses the application id and the version.
 std::string why_not_mergeable(Connection& connection) {
   const std::int64_t id = connection.integer("PRAGMA other.application_id");
   const std::int64_t version = connection.integer("PRAGMA other.user_version");

@@ -18,7 +18,7 @@ std::vector<Record> Archive::known_winners(const WinnerKey& key) const {
 std::vector<Record> Archive::look_up_winners(const WinnerKey& key) {
   const DatabaseUse use;
   const std::lock_guard databases(databases_);
-  // Check for changes before reading: a winner that is stored in between is then noticed next time.
+  // Check for changes before reading, so that a winner stored in between is noticed next time.
   follow_file();
   remember_toolchain_of(key.device);
   std::vector<Record> winners;

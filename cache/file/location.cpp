@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Journal = StoreOptions::Journal;
 
-// statfs(2): ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs, tmpfs, ramfs, overlayfs.
+// Values of statfs(2)'s f_type: ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs, tmpfs, ramfs,
+// overlayfs.
 constexpr std::array<std::uint32_t, 9> kLocalFileSystems{0x0000ef53, 0x58465342, 0x9123683e,
                                                          0x2fc12fc1, 0xf2f52010, 0xca451a4e,
                                                          0x01021994, 0x858458f6, 0x794c7630};

@@ -11,7 +11,7 @@ namespace tunedgemm::internal {
 
 LockFile::LockFile(const std::filesystem::path& database) : LockFile(database, O_RDWR | O_CREAT) {}
 
-// O_NONBLOCK: opening a FIFO of this name must not block.
+// With O_NONBLOCK, opening a FIFO of this name does not block.
 LockFile::LockFile(const std::filesystem::path& database, int flags)
     : file_(open((database.string() + ".lock").c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                  0600)) {}

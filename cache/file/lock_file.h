@@ -2,10 +2,10 @@
 
 // LockFile: "<database>.lock", a lock beside SQLite's own. Private to cache.
 //
-// Writers queue at the lock file: each locks it before asking SQLite for the write lock, and
-// unlocks it once it has the write lock. Without the queue, a process that writes continuously
-// would take the write lock again before any waiter wakes up, and waiters would exceed their busy
-// timeout. The lock file also ensures that only one process replaces a damaged file.
+// Writers queue at the lock file: each locks the file, then asks SQLite for the write lock, and
+// unlocks the file once it has the write lock. Without the queue, a process that writes
+// continuously would take the write lock again before any waiter wakes up, and waiters would exceed
+// their busy timeout. The lock file also ensures that only one process replaces a damaged database.
 
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ class Descriptor {
 
   explicit operator bool() const { return number_ >= 0; }
   int number() const { return number_; }
-  /// Leaks the descriptor.
+  /// Gives up the descriptor without closing it.
   void keep_open() { number_ = -1; }
 
  private:

@@ -10,8 +10,8 @@
 
 namespace tunedgemm::internal {
 
-/// Identifies a process among all processes of all machines. Its id alone is not enough: ids are
-/// reused, and each container has its own ids.
+/// Identifies a process among all processes of all machines. The pid alone is not enough, since
+/// pids are reused and each container has its own pids.
 struct ProcessIdentity {
   std::string host;  ///< the machine's name and its PID namespace
   std::string boot;  ///< the machine's boot id
@@ -24,7 +24,7 @@ struct ProcessIdentity {
 ProcessIdentity this_process();
 
 enum class Liveness { kAlive, kDead, kUnknown };
-/// Unknown if the process runs on another machine.
+/// Unknown if the process runs on another machine or in another PID namespace.
 Liveness liveness(const ProcessIdentity& process);
 
 }  // namespace tunedgemm::internal

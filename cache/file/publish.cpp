@@ -23,7 +23,7 @@ std::string private_prefix(const fs::path& target) {
   return target.filename().string() + ".new-";
 }
 
-// Removes the private files of processes that were killed while building.
+// Removes private files older than an hour: their processes were killed while building.
 void remove_leftovers(const fs::path& target) {
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
   std::error_code error;
@@ -35,7 +35,7 @@ void remove_leftovers(const fs::path& target) {
   }
 }
 
-// An empty file, readable by this user alone, under an unused name; SQLite keeps its mode.
+// Creates an empty file, readable by this user alone, under an unused name. SQLite keeps the mode.
 fs::path make_private_file(const fs::path& target) {
   std::string name = (target.parent_path() / (private_prefix(target) + "XXXXXX")).string();
   const int file = mkstemp(name.data());

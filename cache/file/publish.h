@@ -2,8 +2,8 @@
 
 // Creates a database: builds it completely under a private name, and then publishes it under its
 // own name. No process therefore sees an incomplete database, or waits for another process at the
-// first start. The file stores the journal mode, which is never set while the file is in use.
-// Private to cache.
+// first start. The journal mode is stored in the file, so it is set here and never while the file
+// is in use. Private to cache.
 
 #include <filesystem>
 #include <functional>

@@ -99,9 +99,9 @@ void copy_bytes(const Descriptor& from, const fs::path& destination) {
   }
 }
 
-// Links the damaged file to the name under which it is kept. It must also keep its first name, and
-// its lock, until the new file takes that name. On a file system without links, copies the file
-// instead.
+// Gives the damaged file a second name, under which it is kept. This is a link, not a renaming: the
+// file must keep its first name, and its lock, until the new file takes that name. On a file system
+// without links, copies the file.
 void set_aside(const Descriptor& damaged, const fs::path& path) {
   const fs::path aside = aside_of(path);
   unlink(aside.c_str());
@@ -114,7 +114,7 @@ void set_aside(const Descriptor& damaged, const fs::path& path) {
   }
 }
 
-// Like Connection::header_on_disk, but for the file that is locked here.
+// The application id in the database's header, as in Connection::header_on_disk.
 std::uint32_t application_id(const Descriptor& file) {
   std::array<unsigned char, 4> bytes{};
   constexpr off_t kOffset = 68;
@@ -141,8 +141,8 @@ fs::path aside_of(const fs::path& path) {
   return path.string() + ".corrupt";
 }
 
-// Replaces the ROLLBACK with which `.dump` ends if it meets damage. Does not use `.recover`,
-// because Debian's SQLite is built without it.
+// If `.dump` meets damage, its output ends with ROLLBACK; sed replaces that with COMMIT. Does not
+// use `.recover`, because Debian's SQLite is built without it.
 std::string recovery_command(const fs::path& path) {
   const std::string recovered = quoted(fs::path(path.string() + ".recovered"));
   return "(umask 077; rm -f " + recovered + "; sqlite3 " + quoted(aside_of(path)) +
@@ -161,8 +161,8 @@ Replacement replace_damaged(const fs::path& path, StoreOptions::Journal journal,
     return {true, ""};
   }
 
-  // Excludes every process that has the file open with SQLite. No process is inside a transaction
-  // now. When it next takes a lock, each will notice that the path has another file.
+  // The lock excludes every process that has the file open with SQLite, so none is inside a
+  // transaction. Before its next transaction, each notices that the path has another file.
   Descriptor damaged = open_file(path, O_RDWR);
   if (!lock_against_sqlite(damaged, busy_timeout_ms)) {
     // Keep the file open: closing it would drop the locks of another Store in this process

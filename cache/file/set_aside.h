@@ -11,7 +11,8 @@
 namespace tunedgemm::internal {
 
 /// Whether every page is readable, every reference has its row, and every table, column and view
-/// exists. Reads the whole file. A file of a newer version counts as whole.
+/// exists. Reads the whole file. A file of a newer version counts as whole. So does a file that
+/// cannot be examined now, for example because it is busy.
 bool is_whole(const std::filesystem::path& path, int busy_timeout_ms);
 
 struct Replacement {
@@ -22,9 +23,9 @@ struct Replacement {
   std::string message;
 };
 
-/// The caller must not have a connection to the file. If several processes see the damage at once,
-/// one sets the file aside and the others wait. Throws sqlite::Error or
-/// std::filesystem::filesystem_error.
+/// Sets a damaged file aside and puts a new one in its place. The caller must not have a connection
+/// to the file. If several processes see the damage at once, one replaces the file and the others
+/// wait. Throws sqlite::Error or std::filesystem::filesystem_error.
 Replacement replace_damaged(const std::filesystem::path& path, StoreOptions::Journal journal,
                             int busy_timeout_ms);
 

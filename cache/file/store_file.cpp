@@ -58,8 +58,8 @@ void create(const fs::path& path, const StoreOptions& options) {
   }).publish_unless_there();
 }
 
-// SQLite opens these files together with the database, and would block on a FIFO. The error has the
-// code that SQLite reports while another process moves these files aside.
+// SQLite opens the first three files together with the database, and would block on a FIFO. The
+// error has the code SQLITE_IOERR, like SQLite's own error while another process moves them aside.
 void check_side_files(const fs::path& path) {
   for (const char* side_file : {"-journal", "-wal", "-shm", ".lock"}) {
     const std::string name = path.string() + side_file;
@@ -76,8 +76,8 @@ void roll_back_unfinished(const fs::path& path, int busy_timeout_ms) {
       .integer("PRAGMA schema_version");
 }
 
-// A file in WAL mode cannot have a log in a folder without write permission, so it opens only as
-// immutable. This is safe, since nobody can change the file there.
+// SQLite cannot create the log of a file in WAL mode in a folder that this user cannot write, so
+// the file opens only as immutable. This user's programs cannot change the file there.
 sqlite::Connection connect_to_read(const fs::path& path, int busy_timeout_ms) {
   try {
     auto connection = sqlite::Connection::open(path, Mode::kReadOnly, busy_timeout_ms);
@@ -164,8 +164,8 @@ bool replace(const fs::path& path, const StoreOptions& options, const Warn& warn
 
 constexpr int kAttempts = 4;
 
-// Whether the error may come from another process that is replacing the file. Until its journals
-// are moved aside, opening the file gives an I/O error, and reading it shows the damage.
+// Whether the error may come from another process that is replacing the file. During a replacement,
+// opening the file can give an I/O error, and reading the file can show the damage.
 bool may_be_in_replacement(const sqlite::Error& error) {
   return error.code() == SQLITE_IOERR || error.is_damage();
 }

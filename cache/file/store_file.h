@@ -15,7 +15,8 @@
 
 namespace tunedgemm::internal {
 
-/// Called with a sentence that names a problem or an action, and the remedy.
+/// Called with a message for the user: what is wrong or what was done, and the remedy if there is
+/// one.
 using Warn = std::function<void(std::string)>;
 
 struct StoreFile {
@@ -24,7 +25,8 @@ struct StoreFile {
   dev_t device = 0;
   ino_t inode = 0;
   bool writable = false;
-  /// Whether a newer library wrote the file: then only the views for programs are known.
+  /// Whether the file has the schema of a newer library. If so, only the views for programs may be
+  /// used.
   bool newer = false;
   /// The queue of the writers; empty if the file is read-only.
   std::optional<LockFile> writers_lock;
@@ -33,8 +35,9 @@ struct StoreFile {
   bool was_replaced() const;
 };
 
-/// Creates the file or opens it. A damaged file is set aside and replaced with a new one. Empty if
-/// no file can be opened; a warning then says why.
+/// Creates the file or opens it. A damaged file is set aside and replaced with a new one. A file
+/// that this user cannot write, or that a newer library wrote, is opened to read. Empty if no file
+/// can be opened; a warning then says why.
 std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
                                        const StoreOptions& options, const Warn& warn);
 
@@ -43,7 +46,8 @@ std::optional<StoreFile> open_to_write(const std::filesystem::path& path,
 std::optional<StoreFile> replace_and_open(const std::filesystem::path& path,
                                           const StoreOptions& options, const Warn& warn);
 
-/// Opens an existing file without changing it. Waits while another process replaces the file.
+/// Opens an existing file. Never changes it, except to roll back the transaction of a killed
+/// process. Waits while another process replaces the file.
 std::optional<StoreFile> open_to_read(const std::filesystem::path& path,
                                       const StoreOptions& options, const Warn& warn);
 

@@ -15,7 +15,7 @@ struct ShapedMatrix {
   std::int64_t rows, columns;
 };
 
-// The alignment that the matrix would have if it started at a 16-byte boundary.
+// The alignment that the leading dimension allows if the matrix starts at a 16-byte boundary.
 std::int64_t natural_alignment(const Matrix& matrix) {
   const std::int64_t stride_bytes = matrix.leading_dimension * size_bytes(matrix.type);
   std::int64_t alignment = 16;

@@ -7,8 +7,9 @@ namespace tunedgemm::internal {
 namespace {
 
 // Problems, devices, toolchains and configs have a table each. A unique column identifies the
-// value, and other tables refer to it by id. Enumerators have the same numbers as in the C++
-// headers. The columns of a problem's fields are for people; the library itself reads only `text`.
+// value, and other tables refer to it by id. Reasons and rigors are the numbers of the C++
+// enumerators; the enumerators in a problem's fields are names. The columns of a problem's fields
+// are for people and for searching; the library reads the problem itself from `text`.
 constexpr const char* kFirstTables = R"sql(
 CREATE TABLE meta (
   name  TEXT NOT NULL PRIMARY KEY,  -- "created by", "family mma": its fingerprint when last used

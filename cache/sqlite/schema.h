@@ -25,12 +25,14 @@ void create_schema(sqlite::Connection& connection);
 /// The SQL that creates the views.
 std::string views();
 
-/// Throws sqlite::Error with SQLITE_CORRUPT if a table or view of this version is missing.
+/// Throws sqlite::Error with SQLITE_CORRUPT if a table or view of this version is missing or there
+/// is a trigger.
 void check_names(sqlite::Connection& connection);
-/// Also checks every column; takes a few milliseconds.
+/// Does the same, and throws if a column is missing. Takes a few milliseconds.
 void check_schema(sqlite::Connection& connection);
 
-// The table `problem` has many columns for people, but the library itself reads only `text`.
+// The table `problem` has many columns for people and for searching. The library reads the problem
+// itself from `text`.
 
 /// The problem's fields under their names in problem_fields.h, and the columns derived from them.
 std::vector<sqlite::Column> problem_columns(const Problem& canonical);
@@ -39,7 +41,7 @@ std::vector<sqlite::Column> problem_columns(const Problem& canonical);
 std::string problem_column_definitions();
 
 /// The properties of a problem that its sizes, types, layout and epilogue do not show, such as
-/// "lda=4104 align_b=2 warm"; empty for packed, aligned matrices.
+/// "lda=4104 align_b=2 warm"; empty if nothing is unusual.
 std::string details_text(const Problem& canonical);
 
 }  // namespace tunedgemm::internal

@@ -95,7 +95,7 @@ Connection Connection::open(const std::filesystem::path& path, Mode mode, int bu
     fail(opened, code, "opening " + path.string());
   }
   sqlite3_busy_handler(opened, wait_for_others, connection.busy_timeout_.get());
-  // The file may come from someone else: its schema must not call functions.
+  // The file may come from someone else, so its schema must not call functions with side effects.
   sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);

@@ -45,7 +45,7 @@ class Error : public std::runtime_error {
   /// The primary result code: SQLITE_BUSY, SQLITE_CORRUPT, ...
   int code() const { return code_ & 0xff; }
   /// Whether the file's content is at fault, rather than a passing condition. All statements are
-  /// ours and valid on an intact file: an error such as "no such table" shows that a part of the
+  /// ours and valid on an intact file, so an error such as "no such table" shows that a part of the
   /// schema was lost.
   bool is_damage() const {
     return code() == SQLITE_CORRUPT || code() == SQLITE_NOTADB || code() == SQLITE_ERROR;
@@ -99,8 +99,8 @@ class Connection {
   struct Header {
     bool is_database = false;
     std::uint32_t application_id = 0;  ///< 0: none
-    /// Whether SQLite can write the file: its format must be known, and its free-page count must
-    /// agree with its free list. integrity_check does not test this.
+    /// Whether SQLite can write the file: its format must be known, and it must have a first free
+    /// page if and only if its free-page count is not 0. integrity_check does not test this.
     bool is_writable = false;
   };
   /// Reads only the header, so that other programs' files, and files that are not databases, stay

@@ -5,9 +5,9 @@
 namespace tunedgemm::internal {
 namespace {
 
-// A process on another machine cannot be checked. It counts as alive for this long after it renewed
-// its lease. A live process renews its lease with every candidate, and no candidate takes this
-// long. The time also allows for differences between clocks.
+// A process on another machine or in another PID namespace cannot be checked. It counts as alive
+// for this long after it renewed its lease. A live process renews its lease with every candidate,
+// and no candidate takes this long. The time also allows for differences between clocks.
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {

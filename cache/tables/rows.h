@@ -17,7 +17,8 @@
 namespace tunedgemm::internal {
 
 // dimension_rows.cpp: problems, devices, toolchains and configs. The other tables refer to their
-// rows. Each function returns the id of a value's row and inserts the row if it is missing.
+// rows. A function named ..._row returns the id of a value's row, and inserts the row if it is
+// missing.
 
 /// `canonical` must be what canonical() returns.
 std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical);
@@ -34,16 +35,17 @@ struct KeyRows {
 /// The problem is canonical in this and all other keys below.
 KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
 
-/// The device now uses this toolchain: winners tuned with another become stale.
+/// Notes that the device now uses this toolchain. Winners tuned with another one become stale.
 void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity& device,
                            const Toolchain& toolchain);
 
-/// The library now has this template of the family: winners tuned with another become void.
+/// Notes that the library now has this template of the family. Winners tuned with another template
+/// become void.
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 
-// A measured property of one piece of hardware. It is not part of the device's identity: devices
-// with equal identities may differ in it.
+// A probe is a measured property of one piece of hardware. It is not part of the device's identity,
+// since devices with equal identities may differ in it.
 void set_probe(sqlite::Connection& connection, const std::string& key, const std::string& text);
 /// Empty if nothing is stored.
 std::string find_probe(const sqlite::Connection& connection, const std::string& key);
@@ -58,8 +60,8 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current);
 
-// Functions that read winners skip rows whose text cannot be parsed, which a later version of the
-// library wrote.
+// Functions that read winners skip rows whose text cannot be parsed. A later version of the library
+// may have written such rows.
 
 /// All winners, with their states.
 std::vector<WinnerWithState> read_winners(const sqlite::Connection& connection);
@@ -73,7 +75,7 @@ std::vector<Record> find_winners(const sqlite::Connection& connection, const Win
 /// A winner's binary; empty if none is stored or its hash is wrong.
 std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection,
                                             const TuningKey& key);
-/// Gives the winner's family and its binary's source new fingerprints.
+/// Gives the winner its family's new fingerprint, and its binary the new source's fingerprint.
 void renew_winner(sqlite::Connection& connection, const TuningKey& key,
                   const std::string& family_fingerprint, const std::string& source_fingerprint);
 
@@ -83,10 +85,9 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count);
-/// Like find_neighbours(), with two differences. The distance is the ratio of M + 1, without a
-/// limit. At most `count` configs are considered, each with its nearest problem. Searches a fixed
-/// number of winners on each side: those with the nearest smaller M, and those with the nearest
-/// larger M.
+/// Like find_neighbours(), but the distance is the ratio of M + 1, without a limit, and each config
+/// has only its nearest problem in the result. Searches a fixed number of winners on each side:
+/// those with the nearest smaller M, and those with the nearest M that is equal or larger.
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
                                                  const Problem& canonical,
                                                  const std::string& device, int count);
@@ -100,7 +101,7 @@ std::int64_t newest_winner(sqlite::Connection& connection);
 // trial_rows.cpp: one row for each candidate of a TuningKey. A newer outcome replaces an older one.
 
 void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRecord& trial);
-/// Marks trials of earlier finals as screened.
+/// Marks all trials of the key as not measured in the current winner's finals.
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
 
@@ -122,8 +123,8 @@ struct FoundKernels {
   std::vector<KernelKey> damaged;  ///< rows whose hash is wrong
 };
 
-/// The binaries that any compiler made from the key's source for its architecture and for the CPU
-/// features of its compiler.
+/// The binaries that any compiler made from the key's source for the key's architecture. Omits
+/// binaries that need CPU features beyond those of the key's compiler (runs_machine_code()).
 FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey& key);
 /// Returns the row's id.
 std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key, const Binary& binary);
@@ -160,8 +161,8 @@ struct CandidateInFlight {
   Config config;
   std::string family_fingerprint;
 };
-/// Marks the candidate that the process is about to run, or clears the mark. The process need not
-/// hold a lease.
+/// Marks the candidate that the process is about to run. The process need not hold a lease, but if
+/// another process holds one, nothing is marked.
 void set_in_flight(sqlite::Connection& connection, const TuningKey& key,
                    const ProcessIdentity& process, const CandidateInFlight& candidate);
 void clear_in_flight(sqlite::Connection& connection, const TuningKey& key,

@@ -48,14 +48,16 @@ constexpr std::string_view kColumns =
     "finals_seconds, max_error, tuned_at, remark";
 constexpr int kColumnCount = 34;
 
-// Neighbours are searched within these factors in turn: a small factor finds the few near winners
-// among many. Beyond the last factor a neighbour predicts no better than the cost model.
+// Neighbours are searched within these factors, one after the other, since the search within a
+// small factor reads few rows. Beyond the last factor a neighbour predicts no better than the cost
+// model.
 constexpr std::array kReaches{2.0, 4.0, 16.0};
-// The number of winners that are searched on each side: with the nearest smaller M, and with the
-// nearest larger M.
+// The number of winners that are searched on each side: this many with the nearest smaller M, and
+// this many with the nearest M that is equal or larger.
 constexpr int kDistantNeighbours = 1000;
 
-// These are the first columns of the index `problem_neighbours`; M follows.
+// All columns but the device are the first columns of the index `problem_neighbours`. M is next in
+// the index.
 constexpr std::string_view kOfOneClass =
     "device_fingerprint = ?1 AND type_a = ?2 AND type_b = ?3 AND type_d = ?4 AND order_a = ?5 AND "
     "order_b = ?6 AND beta = ?7 AND bias = ?8 AND activation = ?9 AND numerics = ?10";
@@ -190,7 +192,7 @@ std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection
 void renew_winner(sqlite::Connection& connection, const TuningKey& key,
                   const std::string& family_fingerprint, const std::string& source_fingerprint) {
   const KeyRows rows = key_rows(connection, key);
-  // If the new source's binary is stored already, it replaces the old one.
+  // If the new source's binary is stored already, the winner gets that binary.
   sqlite::Statement(connection,
                     "UPDATE OR IGNORE kernel SET source = ?1 WHERE id = (SELECT kernel FROM winner "
                     "WHERE problem = ?2 AND device = ?3 AND toolchain = ?4)")
@@ -209,7 +211,7 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
                                          const Problem& canonical, const std::string& device,
                                          int count) {
-  // The distance is at least the ratio of M: the index on M narrows the search.
+  // The distance is at least the ratio of M, so the index on M narrows the search.
   sqlite::Statement rows(
       connection,
       "SELECT problem_fingerprint FROM (SELECT problem_fingerprint, "

@@ -1,5 +1,5 @@
-// Many processes and threads use one file: no call fails, nothing that was stored is lost, and a
-// killed process leaves a sound file.
+// Many processes and threads use one file. No call may fail, nothing that was stored may be lost,
+// and a killed process must leave a sound file.
 
 #include <algorithm>
 #include <atomic>

@@ -30,7 +30,7 @@ double milliseconds(Body&& body) {
   return spent.count();
 }
 
-// The shortest of a few runs: the cost when nothing else runs.
+// The shortest of a few runs, which is the cost when nothing else runs.
 template <class Body>
 double least_milliseconds(int times, Body&& body) {
   double least = std::numeric_limits<double>::infinity();

@@ -325,7 +325,7 @@ TEST_CASE("A store knows its state without reading the file") {
   CHECK(store->state() == StoreState::kReadWrite);
   CHECK(reader->state() == StoreState::kReadOnly);
   CHECK(Store::open(options)->state() == StoreState::kMemoryOnly);
-  // health() would wait for the lock.
+  // Unlike health(), state() does not wait for the lock.
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
 }
 

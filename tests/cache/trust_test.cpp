@@ -1,4 +1,4 @@
-// A file is used only if nobody but this user and root can have changed it.
+// A file is used only if nobody but this user and root can change it.
 
 #include "cache/trust.h"
 

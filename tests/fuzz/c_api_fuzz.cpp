@@ -1,6 +1,6 @@
 // Calls the C interface with arbitrary bytes in every struct, on the host and without a compiler.
 // Each call must either be refused with a message or compute the right result. Matrices, bias and
-// scales have exactly the memory that the problem needs: the address sanitizer then detects every
+// scales have exactly the memory that the problem needs, so the address sanitizer detects every
 // access out of bounds.
 
 #include <array>
@@ -139,8 +139,8 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
                    : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
                                                       : Wide{p.n} * element_bytes(p.type_d));
   const Bytes scale(sizeof(float));
-  // A matrix usually has its own memory. Sometimes it shares that of another matrix, if this is
-  // large enough, or is null.
+  // A matrix usually has its own memory. Sometimes it is null, or shares the memory of another
+  // matrix if that memory is large enough.
   const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
   const bool mixed = input.below(8) == 0;
   const auto place = [&](std::size_t usual) -> void* {

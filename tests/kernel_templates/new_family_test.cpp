@@ -1,7 +1,7 @@
 // A family for another architecture needs only its own folder and a line in the list of families.
-// The family in this test is for compute capability 10.0. It uses only the interface Family,
-// although it has three tensor maps, a kernel that runs before the main kernel, and parameters that
-// only its kernel interprets.
+// The family in this test is for compute capability 10.0. Its base classes Family and CudaFamily
+// suffice, although it has three tensor maps, a kernel that runs before the main kernel, and
+// parameters that only its kernel interprets.
 
 #include <array>
 #include <cstdint>

@@ -23,7 +23,7 @@ bool covers(const std::vector<TileCoordinate>& order, std::int64_t tiles_m, std:
          static_cast<std::int64_t>(order.size()) == tiles_m * tiles_n;
 }
 
-// Kernels call it at run time; host code may also do so at compile time.
+// Kernels call tile_at() at run time; host code may call it at compile time.
 static_assert(tile_at(30, 9, 9, 3).tile_m == 3 && tile_at(30, 9, 9, 3).tile_n == 1);
 
 std::int64_t blocks_of(const Wave& wave, std::int64_t depth) {

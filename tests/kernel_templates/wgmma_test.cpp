@@ -250,7 +250,7 @@ TEST_CASE("Each wgmma cluster has an id, and the ids of a GPC are consecutive") 
     CHECK(ranges.gpc_of_sm[17] == 0);
     CHECK(ranges.gpc_of_sm[131] == 1);
   }
-  // With split-K slices, the partial tiles follow the counters as usual.
+  // With split-K slices, the workspace has the same size with and without gpc_aware.
   const Knobs parts{{"gpc_aware", 1}, {"split_k", 2}};
   CHECK(launch(problem, parts).workspace_bytes ==
         launch(problem, {{"split_k", 2}}).workspace_bytes);

@@ -47,7 +47,7 @@ TEST_CASE("Each backend is found by its name and its number, and has families") 
 TEST_CASE("A GPU's generous roofline is below measured times, and an unknown GPU has one") {
   const Problem problem = cube(4096, DataType::kBF16);
   const double h200 = cuda_backend().roofline_us(problem, gpu(90));
-  CHECK(h200 < 166);  // measured
+  CHECK(h200 < 166);  // a measured time
   CHECK(h200 > 166 / 2.0);
   CHECK(cuda_backend().roofline_us(problem, gpu(250)) <= h200);
   // With one row, reading B takes the longest, unless B is in the cache.

@@ -12,7 +12,8 @@ namespace tunedgemm::internal {
 
 /// Writes a compiler wrapper that replaces the bodies of some host kernels. `cases` are the lines
 /// of a shell `case`: "PATTERN) make BODY ;;". A pattern matches the kernel's name, a space, and
-/// the arguments. If `only` is not empty, it changes only kernels compiled with this argument.
+/// the arguments. If `only` is not empty, the wrapper changes only kernels whose compiler arguments
+/// contain this text.
 void write_breaking_compiler(const std::filesystem::path& path, const std::string& cases,
                              const std::string& only = "");
 

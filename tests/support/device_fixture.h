@@ -21,7 +21,8 @@ inline std::unique_ptr<Device> open_test_gpu(std::string& why_not) {
   return device;
 }
 
-/// Opens a context on the GPU that tunes nothing and keeps its cache in memory. Null as above.
+/// A context on the GPU; it tunes nothing and keeps its cache in memory. Null, with `why_not` set,
+/// if there is no CUDA device.
 inline std::unique_ptr<Context> open_test_gpu_context(std::string& why_not) {
   if (cuda_backend().device_count(&why_not) == 0) {
     return nullptr;

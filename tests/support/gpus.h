@@ -1,6 +1,6 @@
 #pragma once
 
-// Properties of GPUs for tests that run without one. Header only.
+// Properties of GPUs, for tests that run without a GPU. Header-only.
 
 #include <cstddef>
 #include <vector>
@@ -23,7 +23,7 @@ inline DeviceLimits h200() {
   return limits;
 }
 
-/// The GPC of each SM on a GPU with eight GPCs: pairs of SMs take the GPCs in turn.
+/// The GPC of each SM on a GPU with eight GPCs, to which pairs of SMs belong in turn.
 inline std::vector<int> eight_gpcs(int sm_count) {
   std::vector<int> gpc_of_sm;
   gpc_of_sm.reserve(static_cast<std::size_t>(sm_count));

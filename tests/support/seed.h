@@ -1,6 +1,7 @@
 #pragma once
 
-// The seed of a test process: $TUNEDGEMM_TEST_SEED, else a random one. The banner prints it.
+// The seed of a test process: $TUNEDGEMM_TEST_SEED, else a random one. Each test program prints its
+// seed when it starts.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// A config of the wgmma family, for the tests of several layers. Header only: its users link
-// kernel_templates.
+// A config of the wgmma family, for the tests of several layers. Header-only because
+// tunedgemm_test_support does not link kernel_templates; the tests that include it do.
 
 #include <string>
 #include <utility>

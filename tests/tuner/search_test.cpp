@@ -1,6 +1,6 @@
-// Runs all of tune() with the real families' candidates on a simulated device. The cost model is
-// right only in tendency: the tests bound how far a search of 32 candidates stays from the best
-// time.
+// Runs all of tune() with the real families' candidates on a simulated device, whose times differ
+// from the cost model's predictions. The tests bound the gap between the best time and the time of
+// the winner of a search of 32 candidates.
 
 #include <algorithm>
 #include <cmath>
@@ -101,7 +101,8 @@ double best_of_tutorial_us(const Search& search) {
 }
 
 TEST_CASE("A winner is no slower than the best of the configs of Triton's tutorial") {
-  // The device has no wgmma, so mma is its fastest family; the cost model errs as usual.
+  // The device has no wgmma, so mma is its fastest family. Its times deviate randomly from the cost
+  // model's predictions.
   DeviceLimits limits = h200();
   limits.arch = 80;
   double log_of_normal = 0;

@@ -19,7 +19,8 @@ SearchLimits search_limits_of(int candidates, int variants_of_one_tile) {
   return search_limits;
 }
 
-// The candidates are sorted by tile: without a limit per tile, all would come from the first tile.
+// Candidates with four tiles, sorted by tile. Without a limit per tile, a selection would take only
+// candidates of the first tile.
 std::vector<Instance> four_tiles() {
   std::vector<Instance> ranked;
   for (const int block_m : {32, 64, 128, 256}) {

@@ -16,10 +16,11 @@ class Baseline {
  public:
   virtual ~Baseline() = default;
 
-  /// "cuBLASLt", and "13.1.0".
+  /// For example "cuBLASLt".
   virtual std::string name() const = 0;
+  /// For example "13.1.0".
   virtual std::string version() const = 0;
-  /// "cublaslt": its contenders are named "cublaslt 0", "cublaslt 1" ...
+  /// For example "cublaslt"; the contenders are then named "cublaslt 0", "cublaslt 1" ...
   virtual std::string short_name() const = 0;
 
   /// The library's proposals for the canonical problem, its default first, at most `count`. They

@@ -15,7 +15,7 @@ namespace {
 
 using namespace cublaslt;
 
-// PyTorch's workspace size on this class of device.
+// The most workspace that a proposal may use.
 constexpr std::int64_t kWorkspaceBytes = 64 << 20;
 
 enum DataTypeNumber {
@@ -75,7 +75,7 @@ int cublaslt_compute(const Problem& problem) {
   }
 }
 
-// Empty if the library's interface can express the problem.
+// Empty if cuBLASLt can take part in a race for the problem.
 std::string why_not_expressed(const Problem& problem) {
   for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
     if (cublaslt_type(type) == kNoDataType) {

@@ -11,8 +11,8 @@
 namespace tunedgemm::internal {
 namespace cublaslt {
 
-// The parts of cublasLt.h (CUDA 12 and 13) that we use, declared here so that the build needs no
-// toolkit: opaque handles, and the manual's numbers.
+// The types of cublasLt.h (CUDA 12 and 13) that we use, declared here so that the build needs no
+// toolkit. Handles are opaque, and enumerations are plain numbers.
 using Status = int;
 using Handle = void*;
 using Operation = void*;

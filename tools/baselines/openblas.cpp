@@ -17,7 +17,7 @@ using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n,
                       Element alpha, const Element* a, int lda, const Element* b, int ldb,
                       Element beta, Element* c, int ldc);
 
-// The library is never closed: its threads would crash.
+// The library is never closed, because its threads would crash.
 struct Library {
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;

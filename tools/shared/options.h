@@ -22,11 +22,12 @@ struct ContextChoice {
 };
 /// Adds --device auto|host|cuda[:n] and --cache PATH.
 void add_context_options(CLI::App& app, ContextChoice& choice);
+/// Adds --cache PATH.
 void add_cache_option(CLI::App& app, std::string& cache);
 
 /// Precondition: CLI11 has parsed and checked the choice.
 ContextOptions to_context_options(const ContextChoice& choice);
-/// For commands that only read: a context that never writes the cache.
+/// A context, or a store, for commands that only read: it never stores anything in the cache.
 std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);
 std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 
@@ -34,8 +35,8 @@ std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 /// user's values to `fields`.
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields);
-/// Adds M, N and K as arguments and the other fields as options.
 enum class Extents { kRequired, kOptional };
+/// Adds M, N and K as arguments and the other fields as options.
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
                          Extents extents = Extents::kRequired);
 

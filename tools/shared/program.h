@@ -22,8 +22,8 @@ enum class ExitStatus {
 };
 
 /// A program's main: parses the command line, calls `run`, prints exceptions to standard error and
-/// returns the matching exit status. Until run_program() returns, the standard streams pass all
-/// text through printable(), so that no output can control the terminal.
+/// returns the matching exit status. Meanwhile std::cout and std::cerr pass all text through
+/// printable(), so that the text cannot control the terminal. std::clog does not.
 ///
 /// If compile_command() or worker_command() started the program, it acts as a compiler or a worker
 /// instead.
@@ -35,8 +35,8 @@ std::vector<std::string> compile_command();
 std::vector<std::string> worker_command();
 
 /// After this call the first SIGINT, SIGTERM or SIGHUP sets interrupted(), which asks the run to
-/// keep finished results and end; a second signal has its default effect. SIGPIPE also sets
-/// interrupted(): nobody reads the output any more.
+/// keep finished results and end; the second one of the same kind has its default effect. SIGPIPE
+/// sets interrupted() too, since nobody reads the output any more. Ignored signals stay ignored.
 void note_interrupts();
 bool interrupted();
 

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 /// The text on one line, or indented by `indent` spaces per level. Invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& json, int indent = -1);
-/// A header line, then one line per object. All objects have the same members.
+/// A header line, then one line per object. Precondition: all objects have the same members.
 std::string csv_text(const std::vector<Json>& rows);
 /// The text as a cell, quoted if necessary, with inner quotes doubled (RFC 4180).
 std::string csv_cell(std::string_view text);

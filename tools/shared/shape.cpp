@@ -15,7 +15,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The fields of a shape read so far. Missing fields stay empty.
+// The fields of a shape read so far. Missing fields keep these defaults.
 struct ShapeDraft {
   std::string name;
   std::optional<DataType> a, b, d;

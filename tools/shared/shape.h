@@ -1,7 +1,7 @@
 #pragma once
 
-// Shape: a problem as users write it in a list or on a command line: named fields, most of them
-// optional. `shape_fields()` describes the fields.
+// Shape: a problem as users write it in a list or on a command line. It consists of named fields,
+// most of them optional. `shape_fields()` describes the fields.
 
 #include <span>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #pragma once
 
-// The formats of numbers and texts, which all tools share, so that their tables can be compared.
-// Also the parser for lists of numbers on the command line.
+// The formats of numbers and texts that all tools share, so that their tables can be compared; and
+// the parser for lists of numbers on the command line.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace tunedgemm::internal {
 std::string time_text(double us);
 /// For progress displays: "48 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
-/// Three significant digits: "0.123", "45.6", "7890".
+/// Three significant digits, but all digits before the point: "0.123", "45.6", "7891".
 std::string rounded_text(double value);
 /// "2.31x", or "-" if one of the times is unknown (0).
 std::string speedup_text(double slower_us, double faster_us);
-/// The relative_spread of the samples: "±0.4 %"; "-" for a single sample.
+/// The relative_spread of the samples, such as "±0.4 %"; "-" for fewer than two samples.
 std::string spread_text(const Measurement& measurement);
+/// A relative spread of 0.004 as "±0.4 %".
 std::string spread_text(double relative);
 /// Giga-operations per second, as rounded_text; "-" if there is no time.
 std::string gflops_text(double flops, double us);

@@ -117,7 +117,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
   Estimate result;
   double spent = 0;
   double tried = 0;
-  // Reads all winners at once, so that most shapes of a long list need no look-up.
+  // Reads all winners at once, so that shapes without a winner need no look-up.
   std::unordered_set<std::string> with_winner;
   for (const Record& record : context.store().winners()) {
     if (record.device == context.device().identity()) {
@@ -292,7 +292,7 @@ ExitStatus run(const CommandLine& line) {
   if (line.work.from_requests) {
     work = make_work_list(line.work, context->store().requests(context->device().identity()));
   }
-  // Only from here on: a signal should end the reading of a long list at once.
+  // Not called earlier, so that a signal ends the reading of a long list at once.
   note_interrupts();
   return tune_all(line, work, *context);
 }

@@ -21,7 +21,7 @@ namespace {
 // therefore writes to std::clog, the only stream in which run_program() does not escape them.
 class ProgressDisplay {
  public:
-  // `to_tune` of the `shapes` shapes are not in the cache; only these take time.
+  // `to_tune` of the `shapes` shapes are not in the cache. The time left is estimated from these.
   ProgressDisplay(std::size_t shapes, std::size_t to_tune) : shapes_(shapes), to_tune_(to_tune) {}
 
   void shape_begins(const Shape& shape);
@@ -172,7 +172,8 @@ TuneResult tune_one(Context& context, const Problem& problem, const SessionOptio
   return context.tune(problem, tune_options);
 }
 
-// A worker retries failed writes, so winners may have been stored since.
+// Updates the outcomes whose winners were unsaved. A worker retries failed writes, so it may have
+// stored these winners since.
 void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
   for (Outcome& outcome : session.outcomes) {
     if (!outcome.is_unsaved) {

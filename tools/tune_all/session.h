@@ -34,7 +34,7 @@ struct Session {
   std::string device_failure;  ///< the device's error, if it ended the session early
 };
 
-/// `to_tune` of the shapes are not in the cache; only these take time.
+/// `to_tune` is the number of shapes that are not in the cache, for the display of the time left.
 Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
                     const SessionOptions& options, std::size_t to_tune);
 

@@ -188,7 +188,7 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
                back_to_back_text(row), "", text_or_dash(ours->of_roofline),
                text_or_dash(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
-      if (&contender != ours && !contender.kernel.empty()) {  // another family of ours
+      if (&contender != ours && !contender.kernel.empty()) {  // another contender of ours
         table.add({"", contender.name, "", time_text(contender.median_us),
                    spread_text(contender.spread), tflops_text(&contender), "", "",
                    ratio_text(baseline_default(row), contender),

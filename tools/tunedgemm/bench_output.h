@@ -25,7 +25,8 @@ class BenchFiles {
   /// No file is written for an empty path. Throws std::runtime_error if a file cannot be written.
   BenchFiles(BenchRun run, std::string csv_path, std::string json_path);
 
-  /// The row is in the files when the call returns. Throws as above.
+  /// The row is in the files when the call returns. Throws std::runtime_error if a file cannot be
+  /// written.
   void add(const BenchRow& row);
 
  private:

@@ -57,7 +57,7 @@ class BenchRace {
   std::vector<std::string> remarks_;
 };
 
-// The first kernel must take part: the others are compared with it.
+// Throws for the first kernel: it must take part, since the others are compared with it.
 void BenchRace::leave_out(const RacedKernel& raced, const std::string& why) {
   const std::string message = (raced.kernel.empty() ? raced.name : raced.kernel) + ": " + why;
   if (kernels_.empty() || &raced == &kernels_.front()) {
@@ -127,8 +127,8 @@ void BenchRace::add_proposals(Baseline& baseline) {
   }
 }
 
-// Also measures the clock during the sample: on a GPU with the SMs' counters, otherwise as the
-// device reports it.
+// Takes a sample and measures the clock meanwhile: with the counters of a GPU's SMs if possible,
+// else as the device reports it.
 std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
   evaluator_.mhz_since_last_call();
   auto us = trial.sample(launches);

@@ -1,7 +1,7 @@
 #pragma once
 
 // A race (tuner/race.h) of our kernels against another library's proposals for one problem, with
-// the same cold inputs. Each result is checked first.
+// the same inputs. Each result is checked first.
 
 #include <chrono>
 #include <cstdint>
@@ -28,10 +28,10 @@ struct NamedCandidate {
 };
 
 /// Races our candidates against the baseline's proposals, or only among themselves if the baseline
-/// is null. Precondition: at least one candidate. The row has our candidates first; its remarks say
-/// why a candidate, the baseline or a proposal is missing, and which results exceed our error
-/// bound. Throws DeviceError, and std::runtime_error if the first candidate is wrong or does not
-/// compile.
+/// is null. Precondition: at least one candidate. The row has our candidates first. Its remarks say
+/// why a candidate, the baseline or a proposal failed, and which results exceed our error bound.
+/// Proposals that are far slower than the fastest kernel are left out without a remark. Throws
+/// DeviceError, and std::runtime_error if the first candidate cannot take part.
 BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
                       Baseline* baseline, const BenchRaceOptions& options);
 

@@ -12,14 +12,14 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr double kSecondsForAll = 120;  // enough to try all of them
+constexpr double kSecondsForAll = 120;  // enough to try all candidates
 
-// Tunes with an empty in-memory store: earlier rejections must not count.
+// Tunes with an empty in-memory store, so that earlier rejections do not count.
 std::optional<Candidate> tune_fresh(Context& context, const Problem& problem,
                                     const TuneOptions& options, std::string* failure) {
   Device& device = context.device();
   const Device::Current current(device);
-  DeviceEvaluator evaluator(device, context.store(), problem);  // for its binaries
+  DeviceEvaluator evaluator(device, context.store(), problem);  // reuses binaries
   StoreOptions in_memory;
   in_memory.access = StoreOptions::Access::kMemoryOnly;
   const std::unique_ptr<Store> trials = Store::open(in_memory);

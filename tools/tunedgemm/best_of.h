@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds the best of several candidates for a problem, such as a family's (for a step of the ladder)
-// or those of a given list.
+// Finds the best of several candidates for a problem: of all candidates, of a family's candidates
+// (for a step of the ladder), or of a named list.
 
 #include <optional>
 #include <string>
@@ -17,9 +17,9 @@ namespace tunedgemm::internal {
 std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
                                       std::string* failure);
 
-/// The fastest of the candidates, measured as the tuner does; leaves the cache's winner unchanged.
-/// Candidates that are illegal for the canonical problem are ignored; if only one is legal, it is
-/// returned untested. Empty if none is legal or none is correct. Throws DeviceError.
+/// The fastest of the candidates, measured the way the tuner measures; the winner in the cache does
+/// not change. Candidates that are illegal for the canonical problem are ignored; if only one is
+/// legal, it is returned untested. Empty if none is legal or none is correct. Throws DeviceError.
 std::optional<Candidate> best_of(Context& context, const Problem& problem,
                                  std::vector<Candidate> candidates);
 
@@ -29,9 +29,9 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
 std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
                                       int most_candidates, std::string* failure);
 
-/// The kernel that a call with an untuned problem runs: the cost model's choice or, with kUsed, the
-/// winner of a similar problem in the cache.
 enum class Neighbours { kIgnored, kUsed };
+/// The kernel that a call with an untuned problem runs: the cost model's choice or, with kUsed, the
+/// winner of a similar problem if the cache has one.
 Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours);
 
 /// The family's candidates that the cost model ranks highest, at most eight.

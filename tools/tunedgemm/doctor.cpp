@@ -38,7 +38,7 @@ std::string gib_text(std::int64_t bytes) {
   return rounded_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
 }
 
-// Opens the cache as the library would. This may create it, since creating it is what may fail.
+// Opens the cache as the library would. Creates a missing file, to find out whether that fails.
 void examine_cache(const std::string& path, Findings& findings) {
   StoreOptions options;
   options.path = path;

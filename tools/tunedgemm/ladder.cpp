@@ -112,7 +112,7 @@ std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
   return rungs;
 }
 
-// Keeps the baseline's fastest proposal as one step.
+// Replaces the baseline's proposals by the fastest of them, as one step.
 void keep_best_of_baseline(BenchRow& row, const std::string& baseline) {
   const BenchContender* best = baseline_best(row);
   if (best == nullptr) {

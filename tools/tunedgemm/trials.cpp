@@ -21,7 +21,8 @@ struct Options {
   bool json = false;
 };
 
-// Finalists come first, then screened, then rejected candidates; each group is sorted by time.
+// Finalists come first, then screened, then rejected candidates. Each group is sorted by measured
+// time, or by predicted time where nothing was measured.
 bool precedes(const TrialRecord& left, const TrialRecord& right) {
   const auto rank = [](const TrialRecord& trial) {
     return std::tuple(trial.rejection.has_value(), !trial.final_round,

@@ -14,9 +14,10 @@ namespace tunedgemm::internal {
 /// waits for them.
 class Processes {
  public:
-  /// Starts `count` processes that wait for each other and then run `body` with their number.
-  /// `body` returns its failure, or an empty string; `say` sends a line to the parent.
+  /// Sends a line to the parent.
   using Say = std::function<void(const std::string& line)>;
+  /// Starts `count` processes that wait for each other and then run `body` with their number.
+  /// `body` returns its failure, or an empty string.
   [[nodiscard]] Processes(int count,
                           const std::function<std::string(int number, const Say& say)>& body);
   ~Processes();

@@ -11,8 +11,8 @@
 
 namespace tunedgemm::internal::sample {
 
-/// A family that allows block_m = 64 and 128, and 128 only if a block may have 256 threads. The
-/// fingerprint depends on `age`, which is 0 or 1.
+/// A family that allows block_m = 64, 128 and, if `age` is 1, 256. It refuses 128 on a device whose
+/// blocks have fewer than 256 threads. The fingerprint depends on `age`, which is 0 or 1.
 const Family& family(int age = 0);
 /// For StoreOptions::find_family: returns `sample::family` of one age and nothing else.
 const Family* find_young(std::string_view name);

@@ -55,7 +55,7 @@ std::string breakage(const Options& options) {
   return "";
 }
 
-// D has elements of 16 bits.
+// The statement that each breakage puts into a kernel. It assumes that D has 16-bit elements.
 const std::map<std::string, std::string> kStatements{
     {"fault", "*reinterpret_cast<volatile int*>(16) = 1;"},
     {"hang", "for (;;) { __nanosleep(1000); }"},
@@ -94,8 +94,8 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char* name,
                                int headers, const char* const* header_texts,
                                const char* const* header_names) {
-  // nvrtcDestroyProgram frees it. The real program is created by the compilation, since only then
-  // the options, which select the breakage, are known.
+  // nvrtcDestroyProgram frees this program. The real program is created by the compilation: only
+  // then are the options known, which select the breakage.
   *program = new NvrtcProgram{
       text, name, {header_texts, header_texts + headers}, {header_names, header_names + headers}};
   return 0;

@@ -1,4 +1,5 @@
-// A batched call reads nothing between the batch entries of an operand: no memory is mapped there.
+// Tests that a batched call reads nothing between the batch entries of an operand. No memory is
+// mapped there.
 
 #include <dlfcn.h>
 
@@ -19,8 +20,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Functions and structures of the manual's chapter "Virtual Memory Management". The library itself
-// does not use them.
+// Structures from the chapter "Virtual Memory Management" of the CUDA driver's manual. The library
+// itself does not use that part of the driver.
 struct MemoryLocation {
   int type = 1;  // a device
   int ordinal = 0;
@@ -83,10 +84,10 @@ class PagesWithGap {
   cuda::CUdeviceptr address_ = 0;
 };
 
-// Two square matrices: the first ends where the gap begins, the second begins where it ends. Their
-// elements are -1, 0 or 1 as f16, so sums of their products are exact in any order.
 constexpr std::int64_t kSize = 1001;  // rows of no multiple of 16 bytes
 constexpr std::int64_t kElements = kSize * kSize, kBytes = 2 * kElements;
+// Two square matrices: the first ends where the gap begins, the second begins where the gap ends.
+// Their elements are -1, 0 or 1 as f16, so sums of their products are exact in any order.
 class Operand {
  public:
   Operand(Device& device, unsigned seed) : elements_(2 * kElements) {

@@ -1,5 +1,5 @@
-// Tests the binary interface of the C header. Programs that were linked to an earlier version of
-// the shared library rely on it.
+// Tests the binary interface of the C header, on which programs rely that were linked to an earlier
+// version of the shared library.
 
 #include <cstddef>
 

@@ -40,7 +40,8 @@ std::string reason_against(const CallKey& key) {
   }
 }
 
-// Checks numbers with the same low bits as `good`, and numbers just past the enumeration.
+// Checks that wrong numbers are refused: numbers that share low bits with the valid number of
+// `good`, and numbers outside the enumeration.
 template <class Enum>
 void check_refused(const Call& good, Enum tunedgemm_problem::*member, const std::string& name) {
   const auto known = static_cast<std::int32_t>(good.problem.*member);

@@ -44,7 +44,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Few enough that the GPU's queue never fills: only host work is timed.
+// Few enough that the GPU's queue never fills, so that only host work is timed.
 constexpr int kCallsPerRound = 200;
 constexpr int kRounds = 101;
 

@@ -172,7 +172,8 @@ TEST_CASE("GPC-aware kernels and others run one after the other on one workspace
   const Problem problem = f16_problem(kSize, kSize, kSize);
   const std::vector<Config> configs = configs_of(wgmma_family(), problem, device->limits());
   const Chain chain(*device);
-  // The real GPCs, and wrong GPCs, with which clusters claim ids from exhausted ranges.
+  // The real map from SMs to GPCs, and two wrong maps. With a wrong map, clusters claim ids from
+  // exhausted ranges.
   std::vector<DeviceLimits> maps(3, device->limits());
   std::mt19937 random(test_seed());
   for (std::size_t sm = 0; sm < maps[0].gpc_of_sm.size(); ++sm) {
@@ -378,8 +379,7 @@ TEST_CASE("CTAs that reduce split-K slices need not run at the same time", "[gpu
     const Lane first(*device, problem, *family, config, *a, *b);
     const Lane second(*device, problem, *family, config, *a, *b);
 
-    // One CTA must be able to do all the work sequentially: it must not wait for another CTA's
-    // slice.
+    // One CTA must be able to do all the work alone, so it must not wait for another CTA's slice.
     if (is_persistent && config.at("gpc_aware") == 0) {
       Launch of_one_block = first.loaded.launch;
       of_one_block.grid[0] = 1;

@@ -29,7 +29,7 @@ std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
   return Context::create(options);
 }
 
-// Only makes the plans: captured_call_gpu_test.cpp runs such plans.
+// Only makes the plans; captured_call_gpu_test.cpp runs plans.
 std::vector<Candidate> candidates_of(Context& context) {
   std::vector<Candidate> candidates;
   for (const std::int64_t m : {16, 256, 1000}) {

@@ -24,9 +24,9 @@ const HostCall& call() {
   return same;
 }
 
-// Stores a winner tuned with another text of the template. Its machine code is that of the current
-// template (kSame), or differs from it in one byte (kOther). Empty without a compiler.
 enum class Code { kSame, kOther };
+// Stores a winner tuned with another text of the template. The winner's machine code is that of the
+// current template (kSame), or differs in one byte (kOther). Empty without a compiler.
 std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code code) {
   const auto context = host_context(folder, Policy::kCompile);
   Device& device = context->device();
@@ -69,7 +69,7 @@ TEST_CASE("A winner whose template changed but whose machine code did not is a h
     CHECK_THAT(plan.description, ContainsSubstring("tuned, 7"));
     CHECK(call().is_right_with(plan));
     CHECK(context->counters().hits == 1);
-    CHECK(context->kernel_counters().compiled == 0);  // without the kernel compiled for comparison
+    CHECK(context->kernel_counters().compiled == 0);  // the one for comparison does not count
   }
   // The renewed winner needs no compilation under any policy.
   const auto context = host_context(folder, Policy::kStored);

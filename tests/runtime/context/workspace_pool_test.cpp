@@ -181,8 +181,8 @@ TEST_CASE("Threads with more streams than there are workspaces never share one")
     thread.join();
   }
   CHECK(pool.kernel.clashes == 0);
-  // A stream may have two workspaces: if it needs a larger one, it allocates a new one while a
-  // concurrent look-up may still hold the old one.
+  // A stream may have two workspaces: if it needs a larger workspace, a new one is allocated, while
+  // a concurrent look-up may still hold the old one.
   CHECK(pool.pool.stream_workspaces() <= 2 * 8 * 40);
 }
 

@@ -1,5 +1,5 @@
-// The CUDA families' sources compiled by NVRTC, without a GPU: they compile for each architecture,
-// do not spill, and refuse the configs that their host halves refuse.
+// Compiles the CUDA families' sources by NVRTC, without a GPU. They must compile for each
+// architecture, rarely spill, and refuse the configs that their host halves refuse.
 
 #include <algorithm>
 #include <cctype>
@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kSampleTime{60};
 constexpr std::chrono::seconds kFullTime{300};
 constexpr std::size_t kSamplesOfArchitecture = 24;
 
-// Practically unlimited resources: only the knobs can be the reason for a refusal.
+// Practically unlimited resources, so that only the knobs can be the reason for a refusal.
 DeviceLimits generous_limits() {
   DeviceLimits limits = limits_of(90);
   limits.max_threads_per_block = 1 << 20;

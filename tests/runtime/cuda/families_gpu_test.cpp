@@ -19,8 +19,9 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kShapes = 40;
-// The number of problem classes per element type and layout. All kernels share the activation code,
-// so each kernel runs only some activations, except in the slow test.
+// How many problem classes to draw for each combination of element types and layout. Each class
+// uses the next activation. All kernels share the activation code, so the ladder runs with all
+// activations only in the slow test.
 constexpr int kAllActivations = static_cast<int>(std::size(kActivations.rows));
 constexpr int kSomeActivations = 2;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();

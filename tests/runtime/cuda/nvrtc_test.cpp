@@ -21,7 +21,7 @@ void touch(const fs::path& path) {
   std::ofstream(path).put('x');
 }
 
-// A source like those of families; `text` must outlive it.
+// A source like those of families; `text` must outlive the source.
 Source source_of(std::string_view text) {
   Source source;
   source.backend = "cuda";

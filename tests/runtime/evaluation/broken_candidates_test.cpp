@@ -101,7 +101,7 @@ TEST_CASE("Broken candidates, and a compiler that crashes, cost one trial each o
       canonical(make_problem(256, 512, 1024, DataType::kF16, DataType::kF16, DataType::kF16))
           .problem;
   // Breaking kernels does not change the order of trials, so a sound tuning tells which kernels
-  // come first. Break these.
+  // come first. Those are broken.
   const auto sound = context_with_worker(folder.path() / "sound.db");
   REQUIRE(tune(*sound, problem).record);
   std::vector<TrialRecord> trials = trials_of(*sound, problem);

@@ -1,5 +1,6 @@
 // Tests that the race of a winner's launch variants takes only the rest of the tuning's budget. The
-// device's kernels are loops.
+// device is a fake: it claims to be a GPU, but its kernels are plain loops on the CPU
+// (plain_device.h).
 
 #include "runtime/evaluation/launch_race.h"
 

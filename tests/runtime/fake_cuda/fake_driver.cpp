@@ -1,5 +1,5 @@
-// The CUDA driver functions that this library and its tests use, on the state of fake_state.h. They
-// follow the stricter reading of the manual: no call works without a context, and handles are
+// The CUDA driver functions that this library and its tests use, on the state of fake_state.h. The
+// fake is stricter than most drivers: calls that need a context fail without one, and handles are
 // reused at once.
 
 #include <algorithm>
@@ -306,7 +306,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, unsigned, voi
                                 const unsigned*, const unsigned*, CUtensorMapInterleave,
                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
                                 CUtensorMapFloatOOBfill) {
-  return CUDA_ERROR_INVALID_VALUE;  // no f32 kernel uses any
+  return CUDA_ERROR_INVALID_VALUE;  // the fake's f32 kernels use no tensor map
 }
 
 // --- Memory --------------------------------------------------------------------------------------

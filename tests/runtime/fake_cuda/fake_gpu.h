@@ -55,7 +55,8 @@ tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
 /// A context with this policy, with its cache in memory and with a small tuning budget.
 std::unique_ptr<Context> open_context(Policy policy = Policy::kCompile, int ordinal = 0);
 
-/// A product of small integers in f32, in the current device's memory.
+/// A small f32 GEMM whose A and B contain small integers; its matrices are in the current device's
+/// memory.
 class SmallProduct {
  public:
   explicit SmallProduct(std::int64_t k = kK);

@@ -23,7 +23,7 @@ int number(const Image& image, const char* define) {
   return found == image.defines.end() ? 0 : std::atoi(found->second.c_str());
 }
 
-// The tests multiply row-major f32 without an epilogue.
+// Empty for the products that the fake computes: row-major f32 without an epilogue.
 std::string why_not_product(const Image& image, const Arguments& x) {
   for (const char* type : {"TYPE_A", "TYPE_B", "TYPE_D"}) {
     if (image.defines.at(type) != "f32") {
@@ -54,8 +54,8 @@ void multiply(const Arguments& x) {
   }
 }
 
-// Also checks the rules for workspaces: the counters are zero before and after the launch, and no
-// other launch uses the workspace meanwhile.
+// Computes D and checks the rules for workspaces: the counters are zero before and after the
+// launch, and no other launch uses the workspace meanwhile.
 std::string compute_product(const Image& image, const Arguments& arguments) {
   if (std::string why_not = why_not_product(image, arguments); !why_not.empty()) {
     return why_not;

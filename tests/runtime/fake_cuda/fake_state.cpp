@@ -17,7 +17,7 @@ constexpr std::size_t kRedZone = 256;
 constexpr int kRedByte = 0x5a, kNewByte = 0xa5;
 constexpr auto kGlobal = static_cast<CUstreamCaptureMode>(0);
 
-// Functions that still work when the device is lost.
+// Whether the function still works if the device is lost.
 bool needs_no_context(std::string_view function) {
   static const std::set<std::string_view> all{"cuInit",
                                               "cuDriverGetVersion",

@@ -1,6 +1,6 @@
 #pragma once
 
-// The state of the fake driver: the objects behind its handles. Also Call, an object that each
+// The state of the fake driver, i.e. the objects behind its handles; and Call, an object that each
 // driver function creates for its duration.
 
 #include <algorithm>

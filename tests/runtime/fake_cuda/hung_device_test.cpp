@@ -1,4 +1,5 @@
-// If a kernel never ends, its resources must not be released: the driver would wait for the kernel.
+// If a kernel never ends, its resources must not be released, since the driver would then wait for
+// the kernel.
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/memory.h"

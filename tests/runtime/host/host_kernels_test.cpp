@@ -1,7 +1,7 @@
 // Checks every host family on this CPU against the double-precision reference, in guarded and
-// poisoned memory. Each binary takes a second to compile. The normal tests therefore use one class
-// of problems per element type, with random layouts, epilogues and configs. The slow test uses
-// every element type and layout, and all activations in turn.
+// poisoned memory. Each binary takes a second to compile. The normal tests that compile therefore
+// use one class of problems per element type, with random layouts, epilogues and configs. The slow
+// test uses every element type and layout, and all activations in turn.
 
 #include <array>
 #include <chrono>

@@ -1,5 +1,5 @@
-// This program's kernels have an additional activation. It looks up each winner of a cache, and
-// fails if a winner is not found.
+// This program's kernels have an additional activation. The program looks up each winner of a
+// cache, and fails if a winner is not found.
 //
 //     tunedgemm_grown_calls CACHE BACKEND
 

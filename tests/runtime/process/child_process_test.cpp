@@ -35,7 +35,7 @@ std::string text_of(const std::filesystem::path& path) {
   return text;
 }
 
-// Whether the process lives. A zombie, which stays in a container without an init, does not.
+// Whether the process lives. A zombie counts as dead; it stays in a container without an init.
 bool lives(const std::string& pid) {
   const std::string status = text_of("/proc/" + pid + "/stat");
   return !status.empty() && status.substr(status.rfind(')')).find('Z') == std::string::npos;

@@ -99,7 +99,7 @@ TEST_CASE("A compiler that crashes, hangs or is missing gives a value") {
   CHECK(failure_by(shell("exit 0")).cause == Cause::kEnvironment);  // wrote nothing
   CHECK(failure_by(shell("exit 3")).cause == Cause::kEnvironment);
   CHECK_THROWS_AS(failure_by({"/no/such/program"}), std::system_error);
-  // The program gets too few arguments, or a file is missing.
+  // The program gets too few arguments; below, the source names a file that does not exist.
   CHECK(failure_by(shell(std::string("exec ") + TUNEDGEMM_COMPILE_PROGRAM)).cause ==
         Cause::kEnvironment);
   Source source = some_source();

@@ -1,4 +1,4 @@
-// The library in a child process after fork(): the rules are in tunedgemm.h.
+// Tests the library in a child process after fork(), by the rules in tunedgemm.h.
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -106,7 +106,7 @@ class Busy {
   std::vector<std::thread> threads_;
 };
 
-// A child may hang with a sanitizer if other threads of the parent allocate: unlike malloc, the
+// With a sanitizer, a child may hang if other threads of the parent allocate: unlike malloc, the
 // sanitizers' allocators do not take their locks before fork().
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCanForkBesideThreads = false;

@@ -35,9 +35,9 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
                                      int shapes, Random& random);
 
 /// Compiles every source once, with as many threads as the device allows, then runs and verifies
-/// each case in poisoned, guarded memory. Launches are planned for a device with these limits: with
-/// few SMs, a persistent CTA computes several tiles even of a small problem. Throws DeviceError if
-/// the device is lost.
+/// each case in poisoned, guarded memory. Launches are planned for a device with these limits. If
+/// they have few SMs, a persistent CTA computes several tiles even of a small problem. Throws
+/// DeviceError if the device is lost.
 FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& cases,
                           Device& device, const DeviceLimits& limits, std::uint64_t seed);
 

@@ -17,7 +17,7 @@ std::int64_t below(std::int64_t end, Random& random) {
   return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
 }
 
-// Half of all matrices have full alignment, so that fast and slow paths are tested equally.
+// At least half of all matrices have full alignment, so that fast and slow paths are tested.
 std::int32_t random_alignment(DataType type, Random& random) {
   if (random() % 2 == 0) {
     return 16;

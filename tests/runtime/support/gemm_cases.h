@@ -25,8 +25,7 @@ std::string to_text(const TypeCase& types);
 using Random = std::mt19937_64;
 
 /// A problem without its sizes, strides and batch: the properties that a kernel binary depends on.
-/// `variant` selects the activation, which cycles through all of them; the other properties are
-/// random.
+/// `variant` selects the activation (modulo their number); the other properties are random.
 Problem random_class(const TypeCase& types, std::string_view layout, int variant, Random& random);
 
 /// The class with random sizes: 1, primes, tile sizes ± 1, K = 0; with padded leading dimensions;

@@ -39,7 +39,7 @@ class HostCall {
   }
 
   std::vector<float> a, b;
-  mutable std::vector<float> d;  ///< NaN
+  mutable std::vector<float> d;  ///< NaN before a launch
   /// The offset of the matrices, in elements, from an address aligned to 16 bytes.
   std::ptrdiff_t offset = 0;
 
