@@ -1,5 +1,5 @@
-// The C API over Context. The body of every function that can fail is `return guarded(...)`, so
-// that no exception reaches the caller.
+// The C API over Context. The body of every function that returns a status is `return
+// guarded(...)`, so that no exception reaches the caller.
 
 #include <algorithm>
 #include <atomic>
@@ -116,8 +116,8 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
   }
   if (is_first) {  // a forked child inherits the atexit handler
     // The handler stops the tuning threads. exit() runs handlers and destructors in reverse order
-    // of registration. Construct the logger, the families and the tables first, so that they are
-    // destroyed after the threads have ended.
+    // of registration. Construct the logger, the families and the tables of to_text() first, so
+    // that they are destroyed after the threads have ended.
     tunedgemm::internal::log_info("the threads of contexts end when the process exits");
     for (const char* name : {"cuda", "host"}) {
       for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {

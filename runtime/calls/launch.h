@@ -9,9 +9,9 @@
 
 namespace tunedgemm::internal {
 
-/// A fast test that accepts most valid buffers: no required pointer is null, scalars and alignments
-/// match the plan's classes, and D overlaps no input. If the result is false, why_not_buffers()
-/// decides.
+/// A fast test that accepts most valid buffers. There must be no bias, scale or workspace, no
+/// required pointer may be null, scalars and alignments must suit the plan, and D must not overlap
+/// an input, except a C that is D. If the result is false, why_not_buffers() decides.
 bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept;
 
 /// Empty if the buffers can be used with the plan, else a sentence that names the wrong value.
@@ -24,8 +24,9 @@ std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
                            const tunedgemm_buffers& buffers);
 
 /// Launches the plan. Precondition: the buffers can be used with the plan. Returns 0 or the device
-/// API's error number. Allocates only if the plan needs a workspace, and the stream or the captured
-/// graph has none yet. May then throw DeviceError.
+/// API's error number. Allocates only if the kernel uses a workspace and neither the caller nor the
+/// stream or captured graph has one of this size. Compiles only if that allocation fails. May throw
+/// DeviceError in both cases.
 int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stream);
 
 }  // namespace tunedgemm::internal

@@ -22,7 +22,7 @@ class ProcessContexts {
  public:
   /// Creates a context on the backend's device of this ordinal; may throw.
   using Make = std::function<std::unique_ptr<Context>(const Backend& backend, int ordinal)>;
-  /// `backend` is called only once, when the first context is made, because looking for a GPU
+  /// `backend` is called only once, by the first call of current(), because looking for a GPU
   /// starts CUDA.
   ProcessContexts(std::function<const Backend&()> backend, Make make)
       : find_backend_(std::move(backend)), make_(std::move(make)) {}

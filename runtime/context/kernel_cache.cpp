@@ -7,7 +7,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The longest excerpt of the compiler's output in a log message.
+// The longest excerpt of a rejection's detail in a log message.
 constexpr std::size_t kMostLoggedCharacters = 500;
 
 }  // namespace
