@@ -14,7 +14,7 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// No device has more. A text or a reading with larger numbers is wrong.
+/// No device has more SMs or GPCs. A text or a reading with larger numbers is wrong.
 inline constexpr int kMostSms = 1024, kMostGpcs = 64;
 
 /// Whether some kernel uses the GPCs of this device.

@@ -12,7 +12,7 @@ std::vector<std::filesystem::path> temporary_places();
 
 /// The destructor removes the folder with its contents. The folder's name, tunedgemm-<pid>-XXXXXX,
 /// contains the pid of its process. If that process was killed, a later PrivateFolder in the same
-/// place removes the folder.
+/// place removes the folder once the folder is ten minutes old.
 class PrivateFolder {
  public:
   /// Creates the folder in the first of the temporary_places() that permits this, and in which no

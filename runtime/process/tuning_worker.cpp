@@ -54,7 +54,7 @@ void TuningWorker::start() {
   try {
     variables.push_back("TMPDIR=" + folder_.emplace().path().string());
   } catch (const std::system_error&) {
-    folder_.reset();  // the worker uses its own TMPDIR
+    folder_.reset();  // the worker inherits TMPDIR
   }
   child_ = std::make_unique<ChildProcess>(command_, ChildLimits{.file_bytes = 0}, variables);
 }
