@@ -3,8 +3,8 @@
 // Backend: a kind of device, such as NVIDIA GPUs. A backend lists and opens its devices, and has
 // the properties that they share. runtime/cuda and runtime/host implement the interface;
 // backend.cpp has the list of backends. Never test which backend a device has; add a property to
-// Backend instead. Then a new backend needs a folder in runtime/, a folder of kernels and an entry
-// in the list, but no change to code that uses devices.
+// Backend instead. A new backend needs a folder in runtime/, a folder of kernels and an entry in
+// the list.
 //
 // Backends are stateless, shared by all threads and never destroyed.
 
@@ -32,9 +32,9 @@ struct DeviceOptions {
   /// compiler does not affect this process. Empty: NVRTC compiles in this process. No effect on the
   /// CPU, whose compiler is always a separate process.
   std::vector<std::string> compile_command{};
-  /// The timeout of a compilation by NVRTC in this process. After a timeout nothing else is
-  /// compiled until the abandoned compilation returns. Large kernels take seconds, or a minute on
-  /// an overloaded machine.
+  /// The shortest timeout of a compilation by NVRTC in this process. After a timeout nothing else
+  /// is compiled until the abandoned compilation returns. Large kernels take seconds, or a minute
+  /// on an overloaded machine.
   double nvrtc_seconds = 120;
 };
 
@@ -55,7 +55,8 @@ class Backend {
   virtual int current_ordinal() const = 0;
   /// "cuda:1"; just "host" for a backend with a single device.
   virtual std::string device_name(int ordinal) const = 0;
-  /// Throws DeviceError(kUnavailable) if there is no device of that ordinal.
+  /// Throws DeviceError(kUnavailable) if there is no device of that ordinal. The host ignores the
+  /// ordinal.
   virtual std::unique_ptr<Device> open(const DeviceOptions& options) const = 0;
   /// The path of the kernel compiler, for display; "" if there is none, or if Device::toolchain()
   /// identifies it.

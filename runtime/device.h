@@ -98,7 +98,7 @@ inline Rejection rejection_of(CompileFailure failure) {
 struct TimedLaunch {
   const CompiledKernel* kernel = nullptr;
   Launch launch;
-  std::vector<Arguments> rotation;  ///< the launches cycle through them, so that inputs are cold
+  std::vector<Arguments> rotation;  ///< the launches cycle through these, so that inputs are cold
   /// If isolated, a small unrelated kernel (the interposed kernel) runs before each launch. CUDA
   /// only.
   LaunchRegime launch_regime = LaunchRegime::kBackToBack;
@@ -170,7 +170,7 @@ class KernelCompiler {
   /// Whether a compilation that runs during timing distorts the times.
   virtual bool compiling_disturbs_timing() const = 0;
   /// Rejects a malformed binary, or one for another architecture, as kLoadFailed. Rejects with
-  /// kUnavailable if the environment fails (memory, descriptors): a retry may succeed. Throws
+  /// kUnavailable if the environment fails (memory, descriptors); a retry may then succeed. Throws
   /// DeviceError if the device is lost.
   virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                         const Launch& launch) = 0;
@@ -190,7 +190,7 @@ class HardwareProbe {
   /// Launches kernels, waits for them and completes limits(). References to the old limits stay
   /// valid. Allowed while streams are captured; the probe's launches are not captured. Returns the
   /// result as text for use(). If the probe fails, logs the reason and returns an empty text. Runs
-  /// at most once: afterwards key() is empty.
+  /// at most once; afterwards key() is empty.
   virtual std::string run() = 0;
   /// Completes limits() from a text that an earlier run() returned. Ignores text that it cannot
   /// parse.

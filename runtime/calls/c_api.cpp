@@ -177,7 +177,7 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
   return context.plan(call, stream, options.policy, options.name);
 }
 
-// For a call that runs the plan at once: run() need not check the memory again.
+// For a call that runs the plan at once. Spares run() a second check of the memory.
 const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
                           const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = plan_for(context, key, buffers, stream, {});
@@ -263,7 +263,8 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
   if (context != nullptr && !context->context->is_of_this_process()) {
-    // Leak the context: its threads, open files and GPU memory belong to the parent process.
+    // Leak the context, because its threads, open files and GPU memory belong to the parent
+    // process.
     static_cast<void>(context->context.release());
   } else if (context != nullptr) {
     process_contexts().forget(*context->context);

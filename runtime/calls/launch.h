@@ -1,6 +1,6 @@
 #pragma once
 
-// Launches a plan with a caller's buffers: the hot path.
+// The hot path: launches a plan with a caller's buffers.
 
 #include <string>
 
@@ -18,8 +18,8 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
 std::string why_not_buffers(const Plan& plan, const tunedgemm_buffers& buffers);
 
 /// Empty if kernels can access all non-null buffers that the problem reads or writes, or if that is
-/// unknown; else a sentence. Queries the operating system or the driver, which is slow: use it only
-/// for the first launch of a plan.
+/// unknown; else a sentence. Queries the operating system or the driver, which is slow, so use it
+/// only for the first launch of a plan.
 std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
                            const tunedgemm_buffers& buffers);
 

@@ -14,7 +14,7 @@ namespace tunedgemm::internal {
 
 class Context;
 
-/// Threads may share a plan: once its context has made it, only the atomic members change.
+/// Threads may share a plan, because once its context has made it, only the atomic members change.
 struct Plan {
   /// Creates a plan without a kernel, which is complete only if D has no elements.
   explicit Plan(const CheckedCall& call);

@@ -35,11 +35,11 @@ class ProcessContexts {
   /// a call costs one query of the driver.
   Context& current();
 
-  /// Notes a context that the program created: shut_down() includes it until forget().
+  /// Notes a context that the program created. shut_down() includes the context until forget().
   void note(Context& context);
   void forget(Context& context) noexcept;
 
-  /// Shuts down every context without destroying it: ends its threads and writes pending data.
+  /// Shuts down every context without destroying it. Ends its threads and writes its pending data.
   /// Called when the process exits, because the threads must not outlive static objects.
   void shut_down();
 

@@ -333,7 +333,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   tuning.budget = options_.budget;
   tuning.cancelled = must_end;
   tuning.in_background = true;
-  // Do not wait for another process's lease: stop() cannot interrupt that wait.
+  // Do not wait for another process's lease, because stop() cannot interrupt that wait.
   TuneResult result = tuning_.tune(canonical, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {
     return BackgroundTuner::Outcome::kAgain;

@@ -30,7 +30,7 @@
 
 namespace tunedgemm::internal {
 
-/// How to handle a cache miss. The numbers cross the C ABI: never renumber.
+/// How to handle a cache miss. The numbers are part of the C ABI, so never renumber.
 enum class Policy : std::int32_t {
   kTune = 1,
   kTuneInBackground = 2,
@@ -67,9 +67,9 @@ class Context {
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
 
-  /// False in a child process that was forked after create(). The child must not use the context:
-  /// the parent's threads may hold its locks, and the GPU belongs to the parent. Part of the hot
-  /// path.
+  /// False in a child process that was forked after create(). The child must not use the context,
+  /// because the parent's threads may hold its locks, and the GPU belongs to the parent. Part of
+  /// the hot path.
   bool is_of_this_process() const noexcept { return process_ == process_id(); }
 
   /// The plan for a call. Makes the plan if there is none, and may tune and compile for it if the

@@ -78,7 +78,7 @@ KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch&
     const Rejection& rejection = std::get<Rejection>(loaded);
     log_warning("loading a stored binary of " + source.entry + " by " + stored.compiler +
                 " failed: " + rejection.detail);
-    // Do not delete binaries of other compilers: another driver may load them.
+    // Keep the binaries of other compilers, because another driver may load them.
     if (rejection.reason == Reason::kLoadFailed && stored.compiler == toolchain.compiler) {
       store_.forget_binary(source, toolchain, architecture);
     }

@@ -190,7 +190,7 @@ std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
 
 std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
   const Problem& problem = miss.problem();
-  // A candidate that does not compile must not fail the call: try others.
+  // A candidate that does not compile must not fail the call, so try others.
   constexpr std::size_t kAttempts = 8;
   std::size_t attempts = 0;
   // A candidate that crashed a tuning might crash the caller's process.
@@ -200,7 +200,7 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
     why_not = why_stopped(crashes);
     return nullptr;
   }
-  // Each stream allocates its own workspace at the first launch: leave room for two.
+  // Each stream allocates its own workspace at the first launch, so leave room for two.
   const std::int64_t room = device_.free_memory_bytes() / 2;
   for (const Instance& instance : untuned_choices(
            problem, device_.identity(), device_.limits(),

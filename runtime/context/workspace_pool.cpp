@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kIdle{200};
 
 // The limit is the device's memory divided by this number.
 constexpr std::int64_t kLimitOfMemory = 16;
-// The pause after a failed attempt to allocate: each attempt costs time in the driver.
+// The pause after a failed attempt to allocate, because each attempt costs time in the driver.
 constexpr std::chrono::milliseconds kRetryPause{100};
 
 std::int64_t limit_of(std::int64_t memory_bytes) {
@@ -126,7 +126,7 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
     workspace->next = newest_.load(std::memory_order_relaxed);
     newest_.store(workspace, std::memory_order_release);
   }
-  // Safe: freeing device memory waits for the launches that use it.
+  // This is safe, because freeing device memory waits for the launches that use it.
   workspace->stream = kNoStream;
   workspace->memory.reset();
   const auto give_back = [&](int users) {

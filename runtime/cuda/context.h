@@ -28,7 +28,7 @@ class PrimaryContext {
   CUcontext handle() const { return handle_; }
 
   /// Declares that a kernel on the device has hung. From now on objects on the device are leaked,
-  /// because freeing them would wait for the kernel. They are freed when the process ends.
+  /// because freeing them would wait for the kernel. The end of the process frees them.
   void give_up() const noexcept { hung_devices() |= bit(); }
   bool gave_up() const noexcept { return (hung_devices() & bit()) != 0; }
 

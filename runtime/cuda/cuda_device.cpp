@@ -28,7 +28,7 @@ namespace {
 constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
 
-// Limits the memory use: each compilation needs a few hundred MB.
+// Limits the memory use, because each compilation needs a few hundred MB.
 constexpr unsigned kMostCompileThreads = 32;
 
 std::string bytes_text(std::int64_t bytes) {

@@ -1,8 +1,8 @@
 #pragma once
 
 // Driver: the functions of libcuda.so.1, under the names of the manual. The library is opened at
-// run time. TUNEDGEMM_CHECK: calls one of these functions. If the call fails, throws an exception
-// that names the call and the object.
+// run time. TUNEDGEMM_CHECK: calls one of these functions, and if the call fails, throws an
+// exception that names the call and the object.
 
 #include <cstddef>
 #include <string>

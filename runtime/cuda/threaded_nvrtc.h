@@ -24,7 +24,7 @@ class ThreadedNvrtc {
 
   /// Empty if sources can be compiled for the compute capability now, else a sentence.
   std::string why_not(int architecture) const;
-  /// Nvrtc::compile. A compilation that exceeds `limit` is a CompileFailure.
+  /// Calls Nvrtc::compile. Returns a CompileFailure if the compilation exceeds `limit`.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture,
                                                std::chrono::milliseconds limit) const;
 

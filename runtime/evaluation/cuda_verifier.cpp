@@ -43,8 +43,8 @@ class ReferenceKernel {
           return make(device, store, source);
         })) {}
 
-  // `ctas` is the number of CTAs that would do the work in one pass. The grid may be smaller: every
-  // reference kernel loops until all work is done.
+  // `ctas` is the number of CTAs that would do the work in one pass. The grid may be smaller,
+  // because every reference kernel loops until all work is done.
   void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t ctas) {
     if (!kernel_) {
       load();

@@ -1,8 +1,8 @@
 #pragma once
 
 // Caller: the connection of a child process (ChildProcess) to the process that started it. The two
-// exchange lines over a socket, which is the child's standard input. The child does not outlive its
-// caller.
+// exchange lines over a socket, which is the child's standard input. The child outlives its caller
+// at most by a grace period.
 
 #include <chrono>
 #include <memory>

@@ -263,8 +263,8 @@ void ChildProcess::signal_group(int signal) const {
   }
 }
 
-// Returns whether the child ended before the deadline. Watches the process, not only the socket:
-// other processes may keep the socket open for longer, and the child may close it earlier.
+// Returns whether the child ended before the deadline. Watches the process, not only the socket,
+// because other processes may keep the socket open for longer, and the child may close it earlier.
 bool ChildProcess::read_until_end(Clock::time_point deadline) {
   std::string& output = result_.output;
   bool is_open = true;

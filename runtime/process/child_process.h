@@ -5,8 +5,8 @@
 // The program's standard input, output and error are one end of a socket pair; this process has the
 // other end. The program leads a new process group, which its children join. The program dumps no
 // core and blocks no signal; SIGTERM and similar signals have their default effect. The destructor
-// kills the group. If this process is killed first, a program of this library exits at the end of
-// its input (Caller), and the CPU time limit ends any other program.
+// kills the process group. If this process is killed first, a program of this library exits at the
+// end of its input (Caller), and the CPU time limit ends any other program.
 
 #include <sys/types.h>
 

@@ -17,7 +17,7 @@ class PrivateFolder {
  public:
   /// Creates the folder in the first of the temporary_places() that permits this, and in which no
   /// other user can replace the folder (cache/trust.h). If there is no such place, throws a
-  /// std::system_error that names the last one tried.
+  /// std::system_error that names the last place tried.
   [[nodiscard]] PrivateFolder();
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;

@@ -82,7 +82,7 @@ void BackgroundTuner::run(State& state) {
   std::unique_lock lock(state.mutex);
   while (true) {
     state.changed.wait(lock, [&] { return state.stopping || !state.waiting.empty(); });
-    // The idle period starts now: ignore calls before this point.
+    // The idle period starts now, so ignore earlier calls.
     bool is_quiet = false;
     while (!state.stopping && !is_quiet) {
       called_lately_.store(false, std::memory_order_relaxed);
