@@ -219,7 +219,7 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
   };
   virtual Clock clock() = 0;
 
-  /// Whether this is the calling thread's current device, see Backend::current_ordinal. May return
+  /// Whether this is the calling thread's current device (Backend::current_ordinal). May return
   /// false for the current device if the check would be slow. Part of the hot path.
   virtual bool is_current() const noexcept = 0;
   /// A guard: while it lives, this device's context is current for the calling thread. No effect on

@@ -80,7 +80,7 @@ class Context {
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {});
 
-  /// Null unless plan() has made the plan. Part of the hot path: no lock, no allocation.
+  /// Null if no plan has been made for the key. Part of the hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
   WorkspacePool& workspaces() { return workspaces_; }

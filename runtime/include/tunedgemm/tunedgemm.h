@@ -214,7 +214,7 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
 
 /* ---- Plan: lookup and launch as two steps ---------------------------------------------------- */
 /** A problem with its kernel. Opaque, owned by its context, shared by threads. A plan made without
- * a winner switches to the winner once this context or another process has tuned the problem. */
+ * a winner switches to the winner soon after the winner is in the cache. */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
 /** How to handle a cache miss (@ref page_misses). Under every policy a hit is used. */
@@ -257,8 +257,8 @@ TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
  *
  * @param context  NULL for the process's own context.
  * @param problem  The multiplication.
- * @param buffers  Only alignments, whether alpha and beta are 0, and whether C is D matter;
- *     pointers may be NULL and are not kept.
+ * @param buffers  Only alignments, whether alpha and beta are 0, and whether C is D matter.
+ *     Pointers are not kept and may be NULL; memory that the device cannot access is refused.
  * @param options  NULL for the defaults.
  * @param plan     Receives the plan; NULL on failure.
  * @return Any status. */
