@@ -188,7 +188,7 @@ typedef enum tunedgemm_status TUNEDGEMM_INT32 {
 
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
  * stands for the process's own context for the calling thread's current CUDA device, or for the
- * host if there is no GPU. The first call that uses the context creates it, with default options. */
+ * host if there is no GPU. The first use creates the context, with default options. */
 typedef struct tunedgemm_context tunedgemm_context;
 
 /** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel.
