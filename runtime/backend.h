@@ -3,8 +3,8 @@
 // Backend: a kind of device, such as NVIDIA GPUs. A backend lists and opens its devices, and has
 // the properties that they share. runtime/cuda and runtime/host implement the interface;
 // backend.cpp has the list of backends. Never test which backend a device has; add a property to
-// Backend instead. A third backend then needs only a folder in runtime/, a folder of kernels and a
-// line in the list.
+// Backend instead. A new backend needs a folder in runtime/, a folder of kernels and an entry in
+// the list.
 //
 // Backends are stateless, shared by all threads and never destroyed.
 
@@ -32,9 +32,9 @@ struct DeviceOptions {
   /// compiler does not affect this process. Empty: NVRTC compiles in this process. No effect on the
   /// CPU, whose compiler is always a separate process.
   std::vector<std::string> compile_command{};
-  /// The timeout of a compilation by NVRTC in this process. After a timeout nothing else is
-  /// compiled until the abandoned compilation returns. Large kernels take seconds, or a minute on
-  /// an overloaded machine.
+  /// The shortest timeout of a compilation by NVRTC in this process. After a timeout nothing else
+  /// is compiled until the abandoned compilation returns. Large kernels take seconds, or a minute
+  /// on an overloaded machine.
   double nvrtc_seconds = 120;
 };
 
@@ -42,8 +42,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "cuda", "host": used in options and reports, and as the folder of the backend's kernels in
-  /// kernel_templates/.
+  /// "cuda" or "host". Options and reports use this name, and so does the folder of the backend's
+  /// kernels in kernel_templates/.
   virtual std::string_view name() const = 0;
   /// The backend's number in the C ABI and in stored rows.
   int number() const { return backend_number(name()); }
@@ -55,7 +55,8 @@ class Backend {
   virtual int current_ordinal() const = 0;
   /// "cuda:1"; just "host" for a backend with a single device.
   virtual std::string device_name(int ordinal) const = 0;
-  /// Throws DeviceError(kUnavailable) if there is no device of that ordinal.
+  /// Throws DeviceError(kUnavailable) if there is no device of that ordinal. The host ignores the
+  /// ordinal.
   virtual std::unique_ptr<Device> open(const DeviceOptions& options) const = 0;
   /// The path of the kernel compiler, for display; "" if there is none, or if Device::toolchain()
   /// identifies it.
@@ -66,21 +67,21 @@ class Backend {
   virtual std::unique_ptr<Verifier> make_verifier(Device& device, Store& store) const = 0;
 
   /// The roofline: a lower bound for the time of a multiplication, in microseconds. The bound is
-  /// the time of the operations at a generous peak rate. If inputs are cold, the bound is at least
-  /// the time to read them at a generous bandwidth. A measured time below the bound means a broken
-  /// kernel.
+  /// the time of the operations at a generous peak rate. On CUDA, if inputs are cold, the bound is
+  /// at least the time to read them at a generous bandwidth. A measured time below the bound means
+  /// a broken kernel.
   virtual double roofline_us(const Problem& problem, const DeviceLimits& limits) const = 0;
   /// The device's peak operations per clock cycle on its fastest unit for the problem's types, as
   /// published by the vendor. 0 if unknown.
   virtual double peak_operations_per_cycle(const Problem& problem,
                                            const DeviceLimits& limits) const = 0;
 
-  /// The number of bytes to access between two launches so that the second finds its inputs in no
-  /// cache: twice the size of the last-level cache.
+  /// The number of bytes to access between two launches so that the second launch does not find its
+  /// inputs in a cache: twice the size of the last-level cache, on the host at most 256 MiB.
   virtual std::int64_t cold_bytes(const DeviceLimits& limits) const = 0;
-  /// A sample with few launches does not use all copies of the inputs. Whether to make its inputs
-  /// cold by overwriting cold_bytes() first; otherwise the sample starts with copies that were not
-  /// used lately.
+  /// How to make inputs cold for a sample that has fewer launches than there are copies of the
+  /// inputs. True: first overwrite cold_bytes() of other memory. False: start with the copies that
+  /// were unused for longest.
   virtual bool cools_by_overwriting() const = 0;
   /// How long the device should idle before a sample of the finals.
   virtual double cool_down_seconds() const = 0;
@@ -89,11 +90,11 @@ class Backend {
 };
 
 /// All backends, in the order in which automatic_backend() tries them. The host always has a
-/// device, so a backend listed after the host is used only by name.
+/// device, so automatic_backend() never returns a backend that is listed after the host.
 std::span<const Backend* const> backends();
 /// The first backend that has a device.
 const Backend& automatic_backend();
-/// Null if no backend has that name, or number.
+/// The backend with that name or number; null if there is none.
 const Backend* find_backend(std::string_view name);
 const Backend* find_backend(int number);
 

@@ -23,8 +23,8 @@ namespace tunedgemm::internal {
 
 class Backend;
 
-/// A failure of the environment, such as the driver, the compiler or memory. The message names the
-/// call and the object.
+/// A failure of the environment, such as the driver, the compiler or memory. The message is for the
+/// user.
 class DeviceError : public std::runtime_error {
  public:
   enum class Kind {
@@ -58,8 +58,8 @@ class DeviceMemory {
 class CompiledKernel {
  public:
   virtual ~CompiledKernel() = default;
-  /// Part of the hot path: no lock (on CUDA), no allocation, no formatting of text. Returns 0 or
-  /// the device API's error number, which Device::describe explains.
+  /// Part of the hot path: formats no text. On CUDA it allocates nothing, and takes a lock only
+  /// during a capture. Returns 0 or the device API's error number, which Device::describe explains.
   virtual int run(const Launch& launch, const Arguments& arguments,
                   StreamHandle stream) const noexcept = 0;
   /// Whether this is the kernel linked into the library, which stands in for any candidate.
@@ -75,8 +75,8 @@ class StreamCapture {
   /// The nearest of the given nodes on which the next captured operation depends. Null if the
   /// operation depends on none of them, or if the search stops before it reaches one.
   virtual const void* nearest_before(std::span<const void* const> nodes) const = 0;
-  /// The only node on which the next captured operation depends directly; null if there are
-  /// several, because streams have joined.
+  /// The only node on which the next captured operation depends directly. Null if there is none, or
+  /// if there are several because streams have joined.
   virtual const void* last_node() const = 0;
   /// Keeps the object alive until the graph, its clones and its executables are destroyed. The
   /// object's destructor must not call the device's API.
@@ -98,7 +98,7 @@ inline Rejection rejection_of(CompileFailure failure) {
 struct TimedLaunch {
   const CompiledKernel* kernel = nullptr;
   Launch launch;
-  std::vector<Arguments> rotation;  ///< the launches cycle through them, so that inputs are cold
+  std::vector<Arguments> rotation;  ///< the launches cycle through these, so that inputs are cold
   /// If isolated, a small unrelated kernel (the interposed kernel) runs before each launch. CUDA
   /// only.
   LaunchRegime launch_regime = LaunchRegime::kBackToBack;
@@ -137,7 +137,7 @@ class Streams {
   virtual StreamHandle own_stream() = 0;
   virtual void synchronize(StreamHandle stream) = 0;
   /// A number that identifies the stream in this process. Handles are not unique: a destroyed
-  /// stream's handle is reused, and the per-thread default stream has one handle for all threads.
+  /// stream's handle may be reused, and all threads have the same handle of their default streams.
   /// Empty while the stream is captured. Part of the hot path.
   virtual std::optional<std::uint64_t> stream_id(StreamHandle stream) const noexcept = 0;
   /// Null unless the stream is being captured. Throws DeviceError.
@@ -152,7 +152,7 @@ class KernelCompiler {
 
   virtual ~KernelCompiler() = default;
 
-  /// Does not load or start the compiler: with a warm cache no compiler is needed.
+  /// Does not load or start the compiler, because a program with a warm cache needs no compiler.
   virtual const Toolchain& toolchain() = 0;
   /// Empty if sources can be compiled; else a sentence that says what is missing and how to install
   /// it.
@@ -170,7 +170,7 @@ class KernelCompiler {
   /// Whether a compilation that runs during timing distorts the times.
   virtual bool compiling_disturbs_timing() const = 0;
   /// Rejects a malformed binary, or one for another architecture, as kLoadFailed. Rejects with
-  /// kUnavailable if the environment fails (memory, descriptors): a retry may succeed. Throws
+  /// kUnavailable if the environment fails (memory, descriptors); a retry may then succeed. Throws
   /// DeviceError if the device is lost.
   virtual std::variant<std::unique_ptr<CompiledKernel>, Rejection> load(const Binary& binary,
                                                                         const Launch& launch) = 0;
@@ -184,13 +184,13 @@ class KernelCompiler {
 class HardwareProbe {
  public:
   virtual ~HardwareProbe() = default;
-  /// Identifies the individual device, because devices of one model differ. Empty once all
-  /// properties are known.
+  /// Identifies the individual device, because devices of one model differ. Empty if nothing is
+  /// left to probe.
   virtual std::string key() const = 0;
   /// Launches kernels, waits for them and completes limits(). References to the old limits stay
   /// valid. Allowed while streams are captured; the probe's launches are not captured. Returns the
   /// result as text for use(). If the probe fails, logs the reason and returns an empty text. Runs
-  /// at most once: afterwards key() is empty.
+  /// at most once; afterwards key() is empty.
   virtual std::string run() = 0;
   /// Completes limits() from a text that an earlier run() returned. Ignores text that it cannot
   /// parse.
@@ -208,9 +208,9 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
 
   /// The total time of `launches` launches in seconds, measured on the device. An untimed launch
   /// comes first. On CUDA the launches are one graph, so the time contains no launch overhead. If
-  /// isolated, the time of the interposed kernels is not included. Launches that take longer than
-  /// ten seconds are a Rejection. Throws DeviceError if a kernel never ends, or leaves the device
-  /// unusable.
+  /// isolated, the time of the interposed kernels is not included. Returns a Rejection if on CUDA
+  /// the whole graph, or on the host the untimed launch, takes longer than ten seconds. Throws
+  /// DeviceError if a kernel on CUDA never ends, or leaves the device unusable.
   virtual std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) = 0;
 
   struct Clock {
@@ -219,7 +219,7 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
   };
   virtual Clock clock() = 0;
 
-  /// Whether this is the calling thread's current device, see Backend::current_ordinal. May return
+  /// Whether this is the calling thread's current device (Backend::current_ordinal). May return
   /// false for the current device if the check would be slow. Part of the hot path.
   virtual bool is_current() const noexcept = 0;
   /// A guard: while it lives, this device's context is current for the calling thread. No effect on

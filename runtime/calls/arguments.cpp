@@ -81,8 +81,7 @@ constexpr NumberedMember kNumberedMembers[] = {
     {"launch regime of the plan", &CallKey::launch_regime, name_of<LaunchRegime>},
 };
 
-// In every version the struct ends at a multiple of its alignment. Any other struct_size would cut
-// a member.
+// The size of every version of a struct is a multiple of the struct's alignment.
 template <class Struct, class Initialize>
 Struct complete(const Struct* partial, const char* name, Initialize initialize) {
   static_assert(alignof(Struct) == sizeof(std::int64_t));

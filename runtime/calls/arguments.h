@@ -17,8 +17,8 @@ namespace tunedgemm::internal {
 [[noreturn]] void refuse(const std::string& message);
 
 /// Extends the caller's struct to this library's version. Members that the caller's version lacks
-/// get their defaults. Refuses a struct_size that no version has. Also refuses the size of a later
-/// version, whose members are unknown here.
+/// get their defaults. Refuses a struct_size that no version can have. Refuses the size of a later
+/// version, too, because its new members are unknown here.
 tunedgemm_problem complete(const tunedgemm_problem* problem);
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 

@@ -1,5 +1,5 @@
-// The C API over Context. The body of every function that can fail is `return guarded(...)`, so
-// that no exception reaches the caller.
+// The C API over Context. The body of every function that returns a status is `return
+// guarded(...)`, so that no exception reaches the caller.
 
 #include <algorithm>
 #include <atomic>
@@ -116,8 +116,8 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
   }
   if (is_first) {  // a forked child inherits the atexit handler
     // The handler stops the tuning threads. exit() runs handlers and destructors in reverse order
-    // of registration. Construct the logger, the families and the tables first, so that they are
-    // destroyed after the threads have ended.
+    // of registration. Construct the logger, the families and the tables of to_text() first, so
+    // that they are destroyed after the threads have ended.
     tunedgemm::internal::log_info("the threads of contexts end when the process exits");
     for (const char* name : {"cuda", "host"}) {
       for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
@@ -177,7 +177,7 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
   return context.plan(call, stream, options.policy, options.name);
 }
 
-// For a call that runs the plan at once: run() need not check the memory again.
+// For a call that runs the plan at once. Spares run() a second check of the memory.
 const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
                           const tunedgemm_buffers& buffers, void* stream) {
   const Plan& plan = plan_for(context, key, buffers, stream, {});
@@ -263,7 +263,8 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
 
 void tunedgemm_context_destroy(tunedgemm_context* context) {
   if (context != nullptr && !context->context->is_of_this_process()) {
-    // Leak the context: its threads, open files and GPU memory belong to the parent process.
+    // Leak the context, because its threads, open files and GPU memory belong to the parent
+    // process.
     static_cast<void>(context->context.release());
   } else if (context != nullptr) {
     process_contexts().forget(*context->context);

@@ -26,7 +26,7 @@ struct CallKey {
   std::int32_t order_a, order_b, order_c, order_d;
   std::int32_t activation, bias, numerics;
   std::int32_t launch_regime;  ///< of the plan
-  std::int32_t zero;           ///< explicit padding, since 64-bit words are hashed
+  std::int32_t zero;           ///< explicit padding, because all bytes are compared and hashed
   std::uint32_t alignments;    ///< of the pointers a, b, c, d: 1, 2, 4, 8 or 16, 8 bits each
   std::uint32_t scalars;       ///< the classes of alpha and beta, and whether C is D: 8 bits each
 
@@ -61,7 +61,7 @@ inline std::uint32_t alignments_of(const tunedgemm_buffers& buffers, bool reads_
          alignment(reads_c ? buffers.c : nullptr) << 16 | alignment(buffers.d) << 24;
 }
 
-/// CallKey::scalars.
+/// The value of CallKey::scalars.
 inline std::uint32_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
   const bool reads_c = !(buffers.beta == 0);
   const auto alpha = buffers.alpha == 0 ? ScalarClass::kZero : ScalarClass::kOne;

@@ -8,8 +8,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Whether each of the four alignments in `actual` is at least the one in `needed`. If so, no byte
-// of the difference borrows, and all guard bits stay set.
+// Whether each of the four alignments in `actual` is at least its counterpart in `needed`. If so,
+// no byte of the difference borrows, and all guard bits stay set.
 bool is_aligned(std::uint32_t actual, std::uint32_t needed) noexcept {
   constexpr std::uint32_t kGuards = 0x80808080;
   return (((actual | kGuards) - needed) & kGuards) == kGuards;
@@ -109,7 +109,7 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
   return "";
 }
 
-// Whether the caller's workspace is large enough to be used.
+// Whether the caller has passed a workspace that is large enough for the plan.
 bool uses_callers_workspace(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
   return buffers.workspace != nullptr &&
          static_cast<std::uint64_t>(plan.launch.workspace_bytes) <= buffers.workspace_bytes;

@@ -14,7 +14,7 @@ namespace tunedgemm::internal {
 
 class Context;
 
-/// Threads may share a plan: once its context has made it, only the atomic members change.
+/// Threads may share a plan, because once its context has made it, only the atomic members change.
 struct Plan {
   /// Creates a plan without a kernel, which is complete only if D has no elements.
   explicit Plan(const CheckedCall& call);
@@ -39,7 +39,7 @@ struct Plan {
   std::string description = "nothing to compute";
 
   /// Whether the kernel is the problem's winner, or there is nothing to compute. A plan that is not
-  /// final gets a successor once there is a winner; holders of the plan then run the successor.
+  /// final may get a successor once there is a winner. Holders of the plan then run the successor.
   bool is_final = true;
   mutable std::atomic<const Plan*> successor{nullptr};
   const Plan& newest() const noexcept {
@@ -50,8 +50,8 @@ struct Plan {
   /// Whether why_not_memory() has accepted the buffers of an earlier call.
   mutable std::atomic<bool> is_memory_checked{false};
 
-  /// The number of launches since the store last noted a request, if the plan is not final. This
-  /// member has its own cache line, because every launch reads the members before it.
+  /// The number of launches that the store has not counted yet; 0 if the plan is final. This member
+  /// has its own cache line, because every launch reads the members before it.
   alignas(64) mutable std::atomic<std::int64_t> calls{0};
 };
 

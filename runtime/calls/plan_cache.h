@@ -2,8 +2,8 @@
 
 // PlanCache: maps the key of a call to its plan.
 //
-// Thread-safe. find() needs no lock: entries are only added, at the front of their bucket's list,
-// and live as long as the cache. The cache owns its plans.
+// Thread-safe. find() needs no lock, because entries are only added, at the front of their bucket's
+// list, and live as long as the cache. The cache owns its plans.
 
 #include <array>
 #include <atomic>

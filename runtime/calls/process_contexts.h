@@ -22,7 +22,7 @@ class ProcessContexts {
  public:
   /// Creates a context on the backend's device of this ordinal; may throw.
   using Make = std::function<std::unique_ptr<Context>(const Backend& backend, int ordinal)>;
-  /// `backend` is called only once, when the first context is made, because looking for a GPU
+  /// `backend` is called only once, by the first call of current(), because looking for a GPU
   /// starts CUDA.
   ProcessContexts(std::function<const Backend&()> backend, Make make)
       : find_backend_(std::move(backend)), make_(std::move(make)) {}
@@ -35,11 +35,11 @@ class ProcessContexts {
   /// a call costs one query of the driver.
   Context& current();
 
-  /// Notes a context that the program created: shut_down() includes it until forget().
+  /// Notes a context that the program created. shut_down() includes the context until forget().
   void note(Context& context);
   void forget(Context& context) noexcept;
 
-  /// Shuts down every context without destroying it: ends its threads and writes pending data.
+  /// Shuts down every context without destroying it. Ends its threads and writes its pending data.
   /// Called when the process exits, because the threads must not outlive static objects.
   void shut_down();
 

@@ -209,7 +209,8 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     hit = std::move(tuned.hit);
     nothing_compiles = tuned.nothing_compiles;
   }
-  // Without a winner, the probe may be unnecessary: run it only if the call may block.
+  // A hit tells whether its kernel needs the probe. Without a hit, run the probe only if the call
+  // may block.
   const Compiling compiling = compiling_under(policy);
   if (hit ? hit->winner.lacks_probe : compiling == Compiling::kAllowed) {
     try_or_log(problem, [&] {
@@ -236,8 +237,8 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
     store_->note_request(problem, device_->identity(), 1);
     throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
   }
-  // No stored kernel computes the problem, so something must be compiled: the winner.
   if (hit && policy == Policy::kTuneInBackground) {
+    // No stored kernel computes the problem, so the call must compile the winner after all.
     if (auto plan = plan_of_winner(miss, *hit, Compiling::kAllowed)) {
       return plan;
     }
@@ -322,7 +323,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
 
 BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
                                                      const BackgroundTuner::MustEnd& must_end) {
-  // If there is a stored winner, only its kernel must be compiled.
+  // A stored winner needs no tuning. At most its kernel must be compiled.
   const std::optional<Hit> stored = find_winner(canonical);
   if (stored && replace_plans(canonical, *stored, Compiling::kAllowed)) {
     return BackgroundTuner::Outcome::kDone;
@@ -332,7 +333,7 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   tuning.budget = options_.budget;
   tuning.cancelled = must_end;
   tuning.in_background = true;
-  // Do not wait for another process's lease: stop() cannot interrupt that wait.
+  // Do not wait for another process's lease, because stop() cannot interrupt that wait.
   TuneResult result = tuning_.tune(canonical, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {
     return BackgroundTuner::Outcome::kAgain;
@@ -380,7 +381,7 @@ bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling 
       ++counters_.replaced;
       return &plans_.add(std::move(successor));
     });
-  } catch (const std::exception& error) {  // the call is for another plan: do not fail it
+  } catch (const std::exception& error) {  // the provisional plan stays usable
     log_warning("a provisional plan of " + to_text(canonical) +
                 " is not replaced: " + error.what());
     return false;

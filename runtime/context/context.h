@@ -30,7 +30,7 @@
 
 namespace tunedgemm::internal {
 
-/// How to handle a cache miss. The numbers cross the C ABI: never renumber.
+/// How to handle a cache miss. The numbers are part of the C ABI, so never renumber.
 enum class Policy : std::int32_t {
   kTune = 1,
   kTuneInBackground = 2,
@@ -67,19 +67,20 @@ class Context {
   Store& store() { return *store_; }
   const ContextOptions& options() const { return options_; }
 
-  /// False in a child process that was forked after create(). The child must not use the context:
-  /// the parent's threads may hold its locks, and the GPU belongs to the parent. Part of the hot
-  /// path.
+  /// False in a child process that was forked after create(). The child must not use the context,
+  /// because the parent's threads may hold its locks, and the GPU belongs to the parent. Part of
+  /// the hot path.
   bool is_of_this_process() const noexcept { return process_ == process_id(); }
 
   /// The plan for a call. Makes the plan if there is none, and may tune and compile for it if the
   /// policy allows. The policy is `call_policy`, or else the context's. The plan lives as long as
-  /// the context. While `stream` is captured only loaded kernels are used. If the problem has no
-  /// winner, the store notes a request with `name`. Throws CallError, DeviceError.
+  /// the context. While `stream` is captured only loaded kernels are used. If the plan has no
+  /// winner, the store notes a request, with `name` unless `stream` is captured. Throws CallError,
+  /// DeviceError.
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {});
 
-  /// Null unless plan() has made the plan. Part of the hot path: no lock, no allocation.
+  /// Null if no plan has been made for the key. Part of the hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
   WorkspacePool& workspaces() { return workspaces_; }
@@ -97,7 +98,7 @@ class Context {
 
   /// Completes the device's limits(), for callers that measure without tuning.
   void complete_probe() { tuning_.complete_probe(); }
-  /// Pauses background tuning while calls arrive. Part of the hot path.
+  /// Notes a call, so that background tuning pauses. Part of the hot path.
   void note_call() noexcept { background_.note_call(); }
   /// Ends background tuning and the watch for other processes' winners, for good.
   void freeze() noexcept {
@@ -128,7 +129,8 @@ class Context {
           std::unique_ptr<Store> store);
 
   std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy);
-  /// Also replaces the problem's provisional plans. Null if the winner's kernel is not available.
+  /// Makes the winner's plan, and replaces the problem's provisional plans. Null if the winner's
+  /// kernel is not available.
   std::unique_ptr<Plan> plan_of_winner(PlanMaker::Miss& miss, const Hit& hit, Compiling compiling);
   /// The nearest stored kernel's plan; null if there is none.
   std::unique_ptr<Plan> plan_of_stored(PlanMaker::Miss& miss);
@@ -140,7 +142,7 @@ class Context {
   std::optional<Hit> find_winner(const Problem& canonical);
   struct TunedMiss {
     std::optional<Hit> hit;         ///< empty if the tuning found no winner
-    bool nothing_compiles = false;  ///< no candidate could be compiled
+    bool nothing_compiles = false;  ///< every candidate was rejected as kUnavailable
   };
   TunedMiss tune_missing(const Problem& canonical, std::int64_t tuned_before);
   static Compiling compiling_under(Policy policy);
@@ -148,7 +150,7 @@ class Context {
   BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
                                               const BackgroundTuner::MustEnd& must_end);
   /// Registers the plan, to be replaced once the problem has a winner. `tuned_before` is the value
-  /// of TuningSession::tuned() before the look-up that found no winner.
+  /// of TuningSession::tuned() before the plan was made.
   void await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling);
   /// Replaces provisional plans if other processes have stored the winners. Does not compile.
   /// Returns whether any plan stays. Called on the thread of winner_watch_.
@@ -162,7 +164,7 @@ class Context {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Store> store_;
   PlanCache plans_;
-  PlanCache capture_plans_;  ///< separate: after the capture the problem may be tuned
+  PlanCache capture_plans_;  ///< separate, so that calls after a capture make their own plans
   PlanCache plans_without_workspace_;
   PlanMaker maker_;
   ProvisionalPlans provisional_;

@@ -7,7 +7,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The longest excerpt of the compiler's output in a log message.
+// The longest excerpt of a rejection's detail in a log message.
 constexpr std::size_t kMostLoggedCharacters = 500;
 
 }  // namespace
@@ -78,7 +78,7 @@ KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch&
     const Rejection& rejection = std::get<Rejection>(loaded);
     log_warning("loading a stored binary of " + source.entry + " by " + stored.compiler +
                 " failed: " + rejection.detail);
-    // Do not delete binaries of other compilers: another driver may load them.
+    // Keep the binaries of other compilers, because another driver may load them.
     if (rejection.reason == Reason::kLoadFailed && stored.compiler == toolchain.compiler) {
       store_.forget_binary(source, toolchain, architecture);
     }

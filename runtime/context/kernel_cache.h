@@ -32,15 +32,15 @@ class KernelCache {
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 
-  /// The loaded kernel of this source, whichever compiler made it. Null if none is loaded.
+  /// A loaded kernel of this source, whichever compiler made it. Null if none is loaded.
   Kernel find(const std::string& source_fingerprint) const;
 
-  /// The kernel: from this cache, from the store, or compiled now. If that fails, the linked-in
-  /// kernel, which is not cached. The stored binary of `compiler`, with which the kernel was tuned,
-  /// is preferred. Throws DeviceError.
+  /// The kernel: from this cache, from the store, or compiled now. If all of these fail, the
+  /// linked-in kernel, which is not cached. Prefers a stored binary that `compiler` made. Throws
+  /// DeviceError.
   std::variant<Kernel, Rejection> get(const Instance& instance, const std::string& compiler);
 
-  /// The kernel if it is loaded or stored, else null: does not compile. Throws DeviceError.
+  /// The kernel if it is loaded or stored, else null. Does not compile. Throws DeviceError.
   Kernel find_stored(const Instance& instance, const std::string& compiler);
 
   struct Counters {

@@ -14,7 +14,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The number of candidates, in the order of the cost model, to look up in the store.
+// At most this many candidates, the best first, are looked up in the store.
 constexpr std::size_t kLookedUp = 32;
 
 std::string microseconds(double us) {
@@ -22,7 +22,7 @@ std::string microseconds(double us) {
   return text.substr(0, text.find('.') + 3) + " us";
 }
 
-// The problem with its alignments reduced to the winner's, so that it gets the winner's kernel.
+// The problem with its alignments limited to the winner's, so that it gets the winner's kernel.
 Problem aligned_as(const Problem& winner, const Problem& problem) {
   Problem lowered = problem;
   for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
@@ -38,9 +38,9 @@ Problem with_regime(Regime regime, const Problem& problem) {
   return result;
 }
 
-// The winners' kernels as instances for another problem, without duplicates. The nearest winners
-// (tuner/neighbours.h) come first, and winners of the other regime (warm, cold) last. A kernel
-// computes all sizes, and accepts memory with a higher alignment than it needs.
+// The winners' kernels as instances for `problem`, without duplicates. The nearest winners
+// (tuner/neighbours.h) come first, and winners of the other regime (warm, cold) last. Sizes are not
+// compiled into a kernel, and a kernel accepts memory with a higher alignment than it needs.
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners) {
@@ -163,7 +163,7 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
           miss.call(), store_.distant_neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
-  // A kernel that was compiled without tuning has no winner row, but the model ranks it high.
+  // A kernel that was compiled without tuning has no winner row, but usually a high rank.
   // Search lower ranks only among the loaded kernels, which needs no look-up in the store.
   const std::string& compiler = device_.toolchain().compiler;
   const std::vector<Instance>& ranked = miss.ranked();
@@ -190,17 +190,17 @@ std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
 
 std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
   const Problem& problem = miss.problem();
-  // A candidate that does not compile must not fail the call: try others.
+  // A candidate that does not compile must not fail the call, so try others.
   constexpr std::size_t kAttempts = 8;
   std::size_t attempts = 0;
-  // A candidate that crashed a tuning would crash the caller's process.
+  // A candidate that crashed a tuning might crash the caller's process.
   const std::vector<TrialRecord> crashes =
       crashes_among(store_.trials({problem, device_.identity(), device_.toolchain()}));
   if (crashes.size() >= kMostCrashes) {
     why_not = why_stopped(crashes);
     return nullptr;
   }
-  // Each stream allocates its own workspace at the first launch: leave room for two.
+  // Each stream allocates its own workspace at the first launch, so leave room for two.
   const std::int64_t room = device_.free_memory_bytes() / 2;
   for (const Instance& instance : untuned_choices(
            problem, device_.identity(), device_.limits(),

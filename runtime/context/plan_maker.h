@@ -29,7 +29,7 @@ enum class Compiling { kAllowed, kForbidden };
 
 class PlanMaker {
  public:
-  /// A call without a plan, and the candidates for it. The candidates are ranked on first use.
+  /// A call that needs a plan, and its candidates. The candidates are ranked on first use.
   class Miss {
    public:
     Miss(PlanMaker& maker, const CheckedCall& call) : maker_(maker), call_(call) {}
@@ -67,9 +67,10 @@ class PlanMaker {
   /// none; a later call then searches again only if a kernel has been stored or loaded meanwhile.
   /// Throws DeviceError.
   std::unique_ptr<Plan> from_store(Miss& miss);
-  /// The best candidate in the cost model's order; compiles it unless it is stored. Skips
-  /// candidates that have crashed. Null if no candidate can be compiled and loaded; `why_not` then
-  /// gets the reason. Throws DeviceError.
+  /// The best of untuned_choices() (tuner/neighbours.h); compiles it unless it is stored. Skips
+  /// candidates that have crashed, and those whose workspace would not fit. If a candidate cannot
+  /// be compiled or loaded, tries the next, up to eight in all. Null if all fail; `why_not` then
+  /// gets the last reason, if there is one. Throws DeviceError.
   std::unique_ptr<Plan> from_model(Miss& miss, std::string& why_not);
   /// The fastest kernel that needs no workspace, by the times of the problem's tuning or else by
   /// the cost model. Prefers a stored kernel, which needs no compilation. Null if there is none.
@@ -98,7 +99,8 @@ class PlanMaker {
   KernelCache kernels_;
   std::atomic<std::int64_t> rankings_{0};
   std::mutex without_kernel_mutex_;
-  /// Maps the fingerprint of a problem to the value of kernels_seen() when its search last failed.
+  /// Maps the fingerprint of a problem to the value of kernels_seen() before its last search, which
+  /// found nothing.
   std::map<std::string, std::int64_t> without_kernel_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // ProvisionalPlans: the plans of problems without a winner. Callers run a provisional plan until a
-// plan with the winner replaces it. The store counts its launches as requests.
+// plan with the winner replaces it. The store counts the launches of provisional plans.
 //
 // Thread-safe. Owns no plan.
 
@@ -17,7 +17,7 @@ namespace tunedgemm::internal {
 
 class ProvisionalPlans {
  public:
-  /// Device and store must outlive it.
+  /// Device and store must outlive this object.
   ProvisionalPlans(const Device& device, Store& store) : device_(device), store_(store) {}
   ~ProvisionalPlans() = default;
   ProvisionalPlans(const ProvisionalPlans&) = delete;
@@ -32,7 +32,8 @@ class ProvisionalPlans {
   std::vector<Problem> problems();
 
   /// Gives each plan of the problem the successor that `make` returns, and removes the plan from
-  /// this list. A plan stays if `make` returns null or throws. Returns whether all were removed.
+  /// this list. A plan stays if `make` returns null. If `make` throws, all plans stay. Returns
+  /// whether all were removed.
   bool replace(const Problem& canonical, const std::function<const Plan*(const Plan&)>& make);
 
  private:

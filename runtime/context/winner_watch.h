@@ -41,7 +41,7 @@ class WinnerWatch {
   std::condition_variable_any changed_;
   bool is_wanted_ = false;
   bool is_stopped_ = false;
-  std::mutex stop_mutex_;  ///< makes a second caller of stop() wait, too
+  std::mutex stop_mutex_;  ///< makes concurrent callers of stop() wait until the thread has ended
   std::jthread thread_;    ///< started by the first start()
 };
 

@@ -10,17 +10,17 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Idle streams lose their workspaces once there are kManyStreams workspaces, or once workspaces
-// take 1/kManyBytesOfLimit of the limit. An idle stream may have been destroyed, which CUDA does
-// not report. kIdle is far longer than programs take to return to a stream, because freeing and
-// allocating wait for the device.
+// Idle streams lose their workspaces once there are kManyStreams workspaces, once workspaces would
+// take more than 1/kManyBytesOfLimit of the limit, or once an allocation fails. An idle stream may
+// have been destroyed, which CUDA does not report. Freeing and allocating wait for the device, so
+// kIdle is far longer than a program takes to return to a stream.
 constexpr std::size_t kManyStreams = 64;
 constexpr std::int64_t kManyBytesOfLimit = 2;
 constexpr std::chrono::milliseconds kIdle{200};
 
-// The limit is the device's memory divided by this.
+// The limit is the device's memory divided by this number.
 constexpr std::int64_t kLimitOfMemory = 16;
-// The pause after a failed attempt to allocate: each attempt costs time in the driver.
+// The pause after a failed attempt to allocate, because each attempt costs time in the driver.
 constexpr std::chrono::milliseconds kRetryPause{100};
 
 std::int64_t limit_of(std::int64_t memory_bytes) {
@@ -126,7 +126,7 @@ WorkspacePool::Use WorkspacePool::add(const Launch& launch, std::uint64_t stream
     workspace->next = newest_.load(std::memory_order_relaxed);
     newest_.store(workspace, std::memory_order_release);
   }
-  // Safe: freeing device memory waits for the launches that use it.
+  // This is safe, because freeing device memory waits for the launches that use it.
   workspace->stream = kNoStream;
   workspace->memory.reset();
   const auto give_back = [&](int users) {

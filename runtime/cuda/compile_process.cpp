@@ -79,7 +79,7 @@ CompileFailure failure_of(const ChildResult& result, std::chrono::milliseconds l
             Cause::kTimeLimit};
   }
   if (result.end == ChildResult::End::kSignalled) {
-    // SIGKILL usually comes from the OOM killer: blame the environment.
+    // SIGKILL usually comes from the OOM killer, so blame the environment.
     return {"NVRTC " + to_text(result) + "\n" + result.output,
             result.code == SIGKILL ? Cause::kEnvironment : Cause::kSource};
   }

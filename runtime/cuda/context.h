@@ -28,7 +28,7 @@ class PrimaryContext {
   CUcontext handle() const { return handle_; }
 
   /// Declares that a kernel on the device has hung. From now on objects on the device are leaked,
-  /// because freeing them would wait for the kernel. They are freed when the process ends.
+  /// because freeing them would wait for the kernel. The end of the process frees them.
   void give_up() const noexcept { hung_devices() |= bit(); }
   bool gave_up() const noexcept { return (hung_devices() & bit()) != 0; }
 
@@ -41,8 +41,8 @@ class PrimaryContext {
 };
 
 /// A guard that makes the context current for this thread, unless the driver refuses. It also
-/// relaxes this thread's capture mode: otherwise the stream capture of another thread would forbid
-/// allocations and loading, which are safe here. For functions that must not throw, such as
+/// relaxes this thread's capture mode, because otherwise a stream capture of another thread could
+/// forbid allocations and loading, which are safe here. For functions that must not throw, such as
 /// destructors.
 class ActiveIfPossible {
  public:
@@ -61,8 +61,8 @@ class ActiveIfPossible {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-/// The same, but throws DeviceError if the driver refuses. Use it to create objects, because an
-/// object belongs to the context that is current.
+/// Like ActiveIfPossible, but throws DeviceError if the driver refuses. Use it to create objects,
+/// because an object belongs to the context that is current.
 class Active : public ActiveIfPossible {
  public:
   [[nodiscard]] explicit Active(const PrimaryContext& context);

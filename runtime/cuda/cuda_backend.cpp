@@ -11,7 +11,7 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// The peak rate of older architectures is reported as unknown.
+// The peak rate of an architecture older than this one is reported as unknown.
 constexpr int kLeastRatedArch = 80;
 // An emulated f32 product takes this many tf32 products.
 constexpr double kEmulationProducts = 3;
@@ -67,8 +67,8 @@ class CudaBackend final : public Backend {
     return make_cuda_verifier(device, store);
   }
 
-  // The bound assumes 1.1 times the highest clock and twice the memory bandwidth. An unknown
-  // architecture gets the highest rates of all known ones.
+  // The bound assumes 1.1 times the highest clock and twice the memory bandwidth. For an unknown
+  // architecture it assumes the highest rates of all known architectures.
   double roofline_us(const Problem& problem, const DeviceLimits& limits) const override {
     const GpuFacts& facts = gpu_facts(limits.arch);
     const double operations_per_us =

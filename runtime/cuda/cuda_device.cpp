@@ -22,12 +22,13 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// A candidate whose sample takes longer than kSlowSeconds is rejected. A kernel that runs longer
-// than kHungSeconds has hung: only the end of the process stops it.
+// A candidate whose sample takes longer than kSlowSeconds is rejected. If a wait for the tuner's
+// stream takes longer than kHungSeconds, a kernel has hung, and only the end of the process stops
+// the kernel.
 constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
 
-// Limits the memory use: each compilation needs a few hundred MB.
+// Limits the memory use, because each compilation needs a few hundred MB.
 constexpr unsigned kMostCompileThreads = 32;
 
 std::string bytes_text(std::int64_t bytes) {
@@ -110,8 +111,8 @@ const ThreadedNvrtc& CudaDevice::nvrtc() {
   return *nvrtc_;
 }
 
-// Compiles in this process if no compile process can be started. If a compile process fails for a
-// reason other than the source (it was killed, or lacked memory), starts it once more.
+// Compiles in this process if no compile process can be started. If a compile process fails because
+// of the environment (it was killed, or lacked memory), starts it once more.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
   const auto milliseconds = [](double limit) {

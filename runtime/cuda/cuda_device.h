@@ -95,10 +95,10 @@ class CudaDevice final : public Device, private HardwareProbe {
   double nvrtc_seconds_;
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
-  std::unique_ptr<const ThreadedNvrtc> nvrtc_;  ///< null until the first compilation
+  std::unique_ptr<const ThreadedNvrtc> nvrtc_;  ///< null until nvrtc() is first called
   TriggeringKernels triggering_kernels_;
   std::mutex interposed_kernel_mutex_;
-  std::unique_ptr<const InterposedKernel> interposed_kernel_;  ///< null until the first timing
+  std::unique_ptr<const InterposedKernel> interposed_kernel_;  ///< null until it is first needed
 };
 
 }  // namespace tunedgemm::internal::cuda

@@ -19,9 +19,9 @@ class CudaKernel final : public CompiledKernel {
   CudaKernel(const CudaKernel&) = delete;
   CudaKernel& operator=(const CudaKernel&) = delete;
 
-  /// Calls only cuLaunchKernelEx if the primary context is current, as in every thread that has
-  /// used the CUDA runtime on this device. In other threads the driver refuses the launch; the
-  /// function then pushes the context and launches again.
+  /// Launches without asking which context is current, because that is the primary context in every
+  /// thread that has used the CUDA runtime on this device. In other threads the driver refuses the
+  /// launch; the function then pushes the context and launches again.
   int run(const Launch& launch, const Arguments& arguments,
           StreamHandle stream) const noexcept override;
 

@@ -61,7 +61,7 @@ DeviceLimits read_limits(const Driver& driver, CUdevice device) {
   limits.shared_bytes_per_sm = get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   limits.l2_bytes = get(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   limits.clock_ghz = get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) * 1e-6;
-  // Two transfers per memory clock: all GPU memory is double data rate.
+  // Two transfers per memory clock, because all GPU memory is double data rate.
   limits.memory_gb_per_s = 2.0 * get(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) * 1e-6 *
                            get(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8;
   std::size_t bytes = 0;

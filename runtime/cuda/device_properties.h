@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads the properties of a GPU from the driver.
+// Reads the properties of a GPU from the driver. All functions throw DeviceError.
 
 #include <string>
 
@@ -10,7 +10,6 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// All functions of this header throw DeviceError.
 CUdevice device_at(const Driver& driver, int ordinal);
 std::string pci_bus_id(const Driver& driver, CUdevice device);
 /// Identifies this GPU, or this MIG instance of one, without exposing a serial number.

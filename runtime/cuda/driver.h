@@ -1,8 +1,8 @@
 #pragma once
 
 // Driver: the functions of libcuda.so.1, under the names of the manual. The library is opened at
-// run time. TUNEDGEMM_CHECK: calls one of these functions. If the call fails, throws an exception
-// that names the call and the object.
+// run time. TUNEDGEMM_CHECK: calls one of these functions, and if the call fails, throws an
+// exception that names the call and the object.
 
 #include <cstddef>
 #include <string>
@@ -14,8 +14,8 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// All functions in use, with their symbols in the driver. A suffix such as _v2 selects the current
-/// version of a function; the toolkit's header hides these suffixes behind macros.
+/// The required functions, with their symbols in the driver. A suffix such as _v2 selects a version
+/// of a function; the toolkit's header hides these suffixes behind macros.
 #define TUNEDGEMM_DRIVER_FUNCTIONS(X)                                                              \
   X(cuInit, "cuInit", (unsigned flags))                                                            \
   X(cuDriverGetVersion, "cuDriverGetVersion", (int* version))                                      \
@@ -96,8 +96,9 @@ namespace tunedgemm::internal::cuda {
   X(cuGraphRetainUserObject, "cuGraphRetainUserObject",                                            \
     (CUgraph graph, CUuserObject object, unsigned count, unsigned flags))
 
-/// Functions of CUDA 12.3; null in an older driver. Each replaces an older version above. They
-/// support programmatic edges (between kernels that may overlap), which older drivers do not have.
+/// Functions of CUDA 12.3; null in an older driver. Each replaces an older version above. The
+/// functions support programmatic edges (between kernels that may overlap), which older drivers do
+/// not have.
 #define TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(X)                                                 \
   X(cuStreamGetCaptureInfo_v3, "cuStreamGetCaptureInfo_v3",                                   \
     (CUstream stream, CUstreamCaptureStatus * status, unsigned long long* id, CUgraph* graph, \
@@ -117,7 +118,8 @@ struct Driver {
   /// The driver's functions, looked up once in the process, or a sentence that says what is missing
   /// and how to get it.
   static std::variant<const Driver*, std::string> load();
-  /// The same, initialised (cuInit).
+  /// Like load(), and initialises the driver (cuInit). Also returns a sentence in a forked child
+  /// whose parent has called open().
   static std::variant<const Driver*, std::string> open();
 
   /// "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory".
@@ -127,8 +129,8 @@ struct Driver {
 };
 // NOLINTEND(readability-identifier-naming)
 
-/// "cuMemAlloc failed for 4096 bytes of device memory: CUDA_ERROR_OUT_OF_MEMORY (2): out of
-/// memory". `call` may contain arguments, which are omitted.
+/// Throws a DeviceError such as "cuMemAlloc failed for 4096 bytes of device memory:
+/// CUDA_ERROR_OUT_OF_MEMORY (2): out of memory". `call` may contain arguments, which are omitted.
 [[noreturn]] void throw_device_error(const Driver& driver, CUresult error, std::string_view call,
                                      const std::string& object);
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // The GPC (graphics processing cluster) of each SM. The SMs of a GPC share a path to L2. The driver
-// does not report GPCs, and they differ between devices of one model. But the CTAs of a cluster
+// does not report the GPCs, which differ between devices of one model. But the CTAs of a cluster
 // always run on one GPC, so launches with clusters reveal which SMs share a GPC.
 
 #include <span>
@@ -14,15 +14,15 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// No device has more. A text or a reading with larger numbers is wrong.
+/// No device has more SMs or GPCs. A text or a reading with larger numbers is wrong.
 inline constexpr int kMostSms = 1024, kMostGpcs = 64;
 
 /// Whether some kernel uses the GPCs of this device.
 bool have_gpcs(const DeviceLimits& limits);
 
 /// The GPC of each SM, indexed by %smid. GPCs are numbered from 0. Empty if no kernel uses GPCs.
-/// Also empty, after a log message, if they cannot be determined. Launches kernels and waits for
-/// them.
+/// Also empty, after a log message, if the GPCs cannot be determined. Launches kernels and waits
+/// for them.
 std::vector<int> find_gpcs(const PrimaryContext& context, CUstream stream,
                            const DeviceLimits& limits) noexcept;
 

@@ -11,8 +11,8 @@ namespace tunedgemm::internal::cuda {
 namespace {
 
 // The interposed kernel is timed alone, in several sections of launches. The median of the sections
-// counts: a disturbance must not make the timed kernel look faster. A section has many launches, so
-// that the resolution of events hardly affects the time of one launch.
+// counts, because a disturbance must not make the timed kernel look faster. A section has many
+// launches, so that the resolution of events hardly affects the time of one launch.
 constexpr int kSections = 5, kLaunchesOfSection = 20;
 
 // A stream capture. The destructor ends the capture and destroys the graph.

@@ -38,7 +38,7 @@ class TimingGraph {
   const PrimaryContext& context_;
   int launches_;
   Event start_, stop_, end_;
-  std::vector<std::unique_ptr<Event>> sections_;  ///< the end of each section
+  std::vector<std::unique_ptr<Event>> sections_;  ///< the ends of sections of interposed launches
   CUgraphExec executable_ = nullptr;
 };
 

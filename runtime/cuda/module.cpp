@@ -14,7 +14,7 @@ std::string text_of(const Binary& binary) {
          binary.entry;
 }
 
-// Check the image first: the driver takes no length and trusts the headers.
+// Check the image first, because the driver takes no length and trusts the headers.
 const void* elf_of(const Binary& binary) {
   constexpr std::string_view kMagic =
       "\x7f"

@@ -26,7 +26,7 @@ bool find(void* library, const char* symbol, Function*& function) {
 
 }  // namespace
 
-// The library stays open: it is small, and the driver may also use it.
+// The library stays open, because it is small, and the driver may also use it.
 struct Nvml::Functions {
   int (*init)() = nullptr;
   int (*device_by_bus_id)(const char*, void**) = nullptr;

@@ -18,7 +18,7 @@ class Nvml {
   int power_limit_watts() const;
   int sm_clock_mhz() const;
   /// Whether the clock is reduced, except because of idleness or the power limit. The power limit
-  /// does not count, because a large multiplication normally runs at it.
+  /// does not count, because a large multiplication normally reaches it.
   bool throttled() const;
 
  private:

@@ -1,8 +1,7 @@
 #pragma once
 
-// Nvrtc: NVIDIA's run-time compiler, which is loaded for the first compilation. It compiles sources
-// to cubins. A cubin is machine code for one architecture, which the driver loads without
-// compiling.
+// Nvrtc: NVIDIA's run-time compiler, which is loaded only when it is needed. It compiles sources to
+// cubins. A cubin is machine code for one architecture, which the driver loads without compiling.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,8 +17,8 @@
 namespace tunedgemm::internal::cuda {
 
 /// The path and the version of NVRTC, read from the file system. The version is part of cache keys,
-/// so even a process that compiles nothing needs it. Such a process should not load a library of
-/// 100 MB.
+/// so even a process that compiles nothing needs it. Loading the library, which has 100 MB, would
+/// cost that process too much.
 struct NvrtcLocation {
   std::filesystem::path path;
   std::string version;  ///< "13.0", or "13" if no file name has the minor version
@@ -27,9 +26,9 @@ struct NvrtcLocation {
 
 /// The libnvrtc that $TUNEDGEMM_NVRTC names, as a file or as its folder. If the variable is not
 /// set, the first libnvrtc in: the folders of the loader ($LD_LIBRARY_PATH, the lines of
-/// /etc/ld.so.conf.d, the system folders); $CUDA_HOME and $CUDA_PATH; /usr/local/cuda; the wheels
-/// of pip in $VIRTUAL_ENV, $CONDA_PREFIX and the system Python. If a folder has several versions,
-/// the newest.
+/// /etc/ld.so.conf.d, the system folders); $CUDA_HOME and $CUDA_PATH; /usr/local/cuda; lib and the
+/// wheels of pip in $VIRTUAL_ENV, $CONDA_PREFIX, /usr/local and /usr. If a folder has several
+/// versions, the newest.
 std::optional<NvrtcLocation> find_nvrtc();
 
 /// The newest libnvrtc in the folder.
@@ -60,18 +59,20 @@ class Nvrtc {
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;
 
-  /// Empty if NVRTC compiles for the compute capability (90), else a sentence.
+  /// Empty if NVRTC compiles for the compute capability (such as 90), else a sentence.
   std::string why_not(int architecture) const;
 
   /// Compiles for a compute capability (90: sm_90, or sm_90a if the source needs that exact
-  /// architecture). Returns a CompileFailure if the source does not compile, or if there is a
-  /// performance_warning. A failure of the compiler itself has the cause kEnvironment.
+  /// architecture). If NVRTC does not know the compute capability, compiles for an earlier minor
+  /// version, unless the source needs the exact one. Returns a CompileFailure if the source does
+  /// not compile, or if there is a performance_warning. A failure of the compiler itself has the
+  /// cause kEnvironment.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture) const;
 
  private:
   struct Functions;
 
-  /// Empty if NVRTC does not know the architecture.
+  /// Empty if NVRTC cannot compile the source for the architecture.
   std::string architecture_option(const Source& source, int architecture) const;
 
   NvrtcLocation location_;

@@ -25,8 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Event::wait() spins for kSpin before it sleeps: a sleep costs some 60 us, as much as a short
-// sample.
+// Event::wait() spins for kSpin before it sleeps, because a sleep costs some 60 us, as much as a
+// short sample.
 constexpr std::chrono::milliseconds kSpin{2};
 constexpr std::chrono::microseconds kNap{200};
 

@@ -9,11 +9,11 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-// Search at most this many nodes: each costs calls of the driver.
+// Search at most this many nodes, because each node costs calls of the driver.
 constexpr std::size_t kMostNodesVisited = 4096;
 
-// The older functions fail for graphs with programmatic edges, because they would drop the edge
-// data.
+// The older functions fail for graphs with programmatic edges, because these functions would drop
+// the edge data.
 CUresult capture_info(const Driver& driver, CUstream stream, CUstreamCaptureStatus& status,
                       unsigned long long& id, CUgraph& graph, const CUgraphNode*& nodes,
                       std::size_t& count) {

@@ -2,7 +2,7 @@
 
 // CapturedStream: the position of a capturing stream in its graph. TriggeringKernels: the kernels
 // of this library that let their successor start early (griddepcontrol of
-// cuda/ptx/synchronization.cuh). A launch asks whether it follows one of them.
+// cuda/ptx/synchronization.cuh). A launch asks whether it follows one of these kernels.
 
 #include <mutex>
 #include <span>

@@ -12,10 +12,11 @@
 
 namespace tunedgemm::internal::cuda {
 
-/// Runs each compilation on a thread of its own and waits for it. A compilation that exceeds its
-/// time limit is abandoned, because a thread cannot be stopped: it runs on, perhaps until the
-/// process ends, and may hold NVRTC's locks. Until it returns, nothing else is compiled.
-/// Thread-safe; may be destroyed while abandoned compilations run.
+/// Runs each compilation on a thread of its own and waits for the result. A compilation that
+/// exceeds its time limit is abandoned, because a thread cannot be stopped. An abandoned
+/// compilation runs on, perhaps until the process ends, and may hold NVRTC's locks. Until it
+/// returns, no other compilation starts. If no thread can be started, compiles on the calling
+/// thread, without a time limit. Thread-safe; may be destroyed while abandoned compilations run.
 class ThreadedNvrtc {
  public:
   /// Loads the library. Throws DeviceError(kUnavailable).
@@ -23,7 +24,7 @@ class ThreadedNvrtc {
 
   /// Empty if sources can be compiled for the compute capability now, else a sentence.
   std::string why_not(int architecture) const;
-  /// Nvrtc::compile. A compilation that exceeds `limit` is a CompileFailure.
+  /// Calls Nvrtc::compile. Returns a CompileFailure if the compilation exceeds `limit`.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture,
                                                std::chrono::milliseconds limit) const;
 

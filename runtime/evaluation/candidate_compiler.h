@@ -28,7 +28,7 @@ namespace tunedgemm::internal {
 
 /// LRU cache of the machine code compiled by this process. The source of a candidate does not
 /// contain M, N and K, so problems of the same types and layouts share many binaries. The store
-/// keeps only the binaries of winners. Thread-safe.
+/// does not keep the binaries of most losing candidates. Thread-safe.
 class BinaryCache {
  public:
   /// The cache drops the least recently used binaries if their machine code exceeds `most_bytes`.
@@ -53,8 +53,8 @@ class BinaryCache {
   std::map<std::string, std::list<Entry>::iterator> by_source_;
 };
 
-/// Used by one thread. Device, store and `binaries` must outlive it. The destructor waits for
-/// compilations in progress, and drops those that have not started.
+/// Used by one thread. Device, store and `binaries` must outlive this object. The destructor waits
+/// for compilations in progress, and drops those that have not started.
 class CandidateCompiler {
  public:
   /// Uses `binaries` as a cache, unless it is null.
@@ -68,9 +68,8 @@ class CandidateCompiler {
   /// never.
   void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
 
-  /// Starts compiling the candidates in this order. Returns immediately; but if compiling would
-  /// disturb timing, returns when all are compiled. If no thread can be started, binary() compiles
-  /// instead.
+  /// Starts compiling the candidates in this order. Returns immediately, unless compiling disturbs
+  /// timing; then returns when all are compiled. If no thread can be started, binary() compiles.
   void start(std::span<const Instance> candidates);
 
   /// Waits for the binary if its compilation was started, else obtains it now. Throws DeviceError

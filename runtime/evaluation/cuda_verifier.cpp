@@ -43,8 +43,8 @@ class ReferenceKernel {
           return make(device, store, source);
         })) {}
 
-  // `ctas` is the number of CTAs that would do the work in one pass. The grid may be smaller: every
-  // reference kernel loops until all work is done.
+  // `ctas` is the number of CTAs that would do the work in one pass. The grid may be smaller,
+  // because every reference kernel loops until all work is done.
   void run(const void* task, std::int64_t task_bytes, DeviceMemory& memory, std::int64_t ctas) {
     if (!kernel_) {
       load();
@@ -63,7 +63,8 @@ class ReferenceKernel {
   }
 
  private:
-  // If this process cannot compile, uses a stored binary of another compiler.
+  // Uses a stored binary of this compiler, else compiles. If this process cannot compile, uses a
+  // stored binary of another compiler.
   static Binary make(Device& device, Store& store, const Source& source) {
     const int architecture = device.limits().arch;
     const std::string& compiler = device.toolchain().compiler;
@@ -177,7 +178,7 @@ class CudaVerifier final : public Verifier {
   }
 
   double reference_multiply_adds() const override {
-    // This takes some 3 ms on a card with many f64 units, 30 ms on one with few.
+    // This takes some 3 ms on a card with many f64 units, and 30 ms on a card with few.
     return 1e10;
   }
 

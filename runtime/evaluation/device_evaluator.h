@@ -4,9 +4,9 @@
 // tuner/ decides which candidates to try and how to judge the samples.
 //
 // It uses its own memory for the operands, with poison in every unused byte (operands.h). In the
-// cold regime it keeps several copies of the operands, so that no launch finds its inputs in a
-// cache. The reference implementation (kernel_templates/cuda/reference) shares no code with the
-// candidates.
+// cold regime it keeps several copies of the operands, if memory allows, so that launches do not
+// find their inputs in a cache. The reference implementation (kernel_templates/cuda/reference)
+// shares no arithmetic with the candidates; only the linked-in kernel uses its activations.
 
 #include <memory>
 #include <span>

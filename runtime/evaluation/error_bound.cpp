@@ -12,8 +12,8 @@ constexpr double kUnitF32 = 0x1p-24;
 constexpr double kUnitFp8Accumulator = 0x1p-13;
 constexpr double kUnitTf32 = 0x1p-11;
 
-// The standard deviation of a product of two inputs: 1/3 for real numbers, more for small types
-// because of their coarse steps.
+// At least the standard deviation of a product of two inputs. It is 1/3 for real numbers, and more
+// for small types because of their coarse steps.
 constexpr double kDeviation = 0.4;
 // The largest of some 10^8 normally distributed values, in standard deviations.
 constexpr double kFarthest = 6;
@@ -28,7 +28,8 @@ bool accumulates_in_tensor_cores(const Problem& problem) {
 }
 
 // A bound of the error of an f64 or f32 accumulator of K products that is rounded to nearest at
-// every addition. Up to K = 8 it is the worst case, for larger K some ten standard deviations.
+// every addition. For K up to 8 the bound covers the worst case. For larger K it covers about ten
+// standard deviations of the error.
 double rounding_of_accumulator(double unit, double k) {
   return 8 * unit * (k / 4 + 2 * std::sqrt(k));
 }
@@ -57,8 +58,8 @@ double error_of_accumulator(const Problem& problem) {
   return error;
 }
 
-// The bounds of the error of act(x) if the error of x is at most `error`. The margin covers the
-// slopes of gelu, which exceed 1.
+// bound_of_line() and bound_of_square() bound the error of act(x) if the error of x is at most
+// `error`. kMargin covers the slopes of gelu, which exceed 1.
 constexpr double kMargin = 1.2;
 
 ErrorBound bound_of_line(double error, double steepest) {
@@ -74,7 +75,7 @@ ErrorBound bound_of_line(double error, double steepest) {
 // If s is about as large as most |x|, the bound is at most twice as large as necessary for those x.
 ErrorBound bound_of_square(double error, double steepest, double unit, double usual) {
   const double e = kMargin * error;
-  // The square is rounded as well.
+  // 2 * unit covers the rounding of the square.
   return {steepest / 2 * e * (usual + e), e / usual + 2 * unit};
 }
 
@@ -100,7 +101,8 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double unit = unit_roundoff(accumulator_of(problem));
   const double scale = std::abs(scalars.alpha * scalars.scale_a * scalars.scale_b);
   const double deviation = std::sqrt(static_cast<double>(problem.k));
-  // A bound of the values in the epilogue. Each of the epilogue's few steps rounds relative to it.
+  // A bound of the values in the epilogue. The rounding error of each of its few steps is at most
+  // `unit` times this bound.
   const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
   const double accumulator_error =
       needs_ternary_inputs(problem) ? 0 : scale * error_of_accumulator(problem);

@@ -3,13 +3,13 @@
 // ErrorBound: the largest error of an element that a correct kernel may produce. The check of
 // candidates and the tests of the kernels use the same bound.
 //
-// Inputs are uniform in [-1, 1], so an accumulator of K products has a standard deviation of
-// sqrt(K) / 3. The rounding errors of its additions have random signs, so the bound grows with
-// their standard deviation, not with the worst case. The bound is tight enough to detect a missing
-// k tile, a swapped row, or inputs rounded to fewer bits than the numerics allow. For a large K the
-// rounding errors of a correct kernel could hide a missing tile; the inputs are then -1, 0 and 1.
-// Every partial result is then exact, whatever the order of the additions, and only the epilogue
-// may round.
+// Inputs other than integers are uniform in [-1, 1], so an accumulator of K products has a standard
+// deviation of sqrt(K) / 3. The rounding errors of its additions have random signs, so the bound
+// grows with their standard deviation, not with the worst case. The bound is tight enough to detect
+// a missing k tile, a swapped row, or inputs rounded to fewer bits than the numerics allow. For a
+// large K the rounding errors of a correct kernel could hide a missing tile. The inputs are then
+// -1, 0 and 1, so that every partial result is exact, whatever the order of the additions, and only
+// the epilogue may round.
 
 #include "kernel_templates/problem/problem.h"
 

@@ -16,9 +16,9 @@ namespace {
 
 using Range = std::function<void(std::int64_t begin, std::int64_t end)>;
 
-// Splits [0, count) among at most `threads` threads, with at least `least` indices each. The
-// calling thread also does the work of threads that cannot be started. Rethrows exceptions of the
-// work.
+// Splits [0, count) among at most `threads` threads. If there are several, each gets at least
+// `least` indices. The calling thread also does the work of threads that cannot be started.
+// Rethrows an exception of the work.
 void in_parallel(int threads, std::int64_t count, std::int64_t least, const Range& work) {
   const std::int64_t parts =
       std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, threads);

@@ -24,8 +24,8 @@ struct LaunchChoice {
 
 struct LaunchRace {
   /// Empty if there is only one launch variant, if the kernel is too slow for a difference to
-  /// matter, if there is no memory for the race, if a variant fails, or for the reason in the
-  /// remark.
+  /// matter, if the device reports an error such as a lack of memory, if a variant fails, or for
+  /// the reason in the remark.
   std::optional<LaunchChoice> choice;
   double seconds = 0;  ///< spent on the race
   /// A text for users, usually empty. It says why there is no choice, or why the winner keeps its

@@ -16,8 +16,8 @@ constexpr std::int64_t kInputGuardBytes = 256;
 constexpr std::int64_t kOutputGuardBytes = 4096;
 constexpr std::int64_t kMostAlignment = 16;
 
-// No scalar is 1, so that a kernel that ignores one computes a wrong result. The scalars have few
-// bits, so that products with small integers are exact.
+// None of these scalars is 1, so that a kernel that ignores a scalar computes a wrong result. The
+// scalars have few bits, so that products with small integers are exact.
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
@@ -32,8 +32,9 @@ bool keeps_integer_accumulators(const Problem& problem) {
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
-// The square of a large accumulator could overflow D's type, and infinities hide errors. To prevent
-// this, alpha is reduced by a power of two.
+// 1 if D keeps the integer accumulators. If the activation squares, the square of a large
+// accumulator could overflow D's type, and infinities hide errors. Alpha is then reduced by a power
+// of two.
 double alpha_for(const Problem& problem) {
   if (keeps_integer_accumulators(problem)) {
     return 1;
@@ -91,8 +92,7 @@ OperandLayout operand_layout(const Problem& problem) {
   const auto& [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
   OperandLayout layout;
   std::int64_t end = 0;
-  // An alignment below 16 is exact, so that a kernel that assumes more fails. Other matrices start
-  // at a multiple of 256.
+  // A matrix with an alignment of 16 starts at a multiple of 256.
   const auto place = [&](std::int64_t bytes, std::int64_t alignment, std::int64_t guard) {
     const std::int64_t start =
         round_up(end + guard, kOperandAlignment) + (alignment < kMostAlignment ? alignment : 0);

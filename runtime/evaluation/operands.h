@@ -3,7 +3,7 @@
 // Operands: the layout of the matrices of a verified multiplication in one allocation. All other
 // bytes, between the matrices and between their rows, are poison. All bits of poison are one, which
 // is NaN in every float type. A kernel that reads poison computes a wrong result. A kernel that
-// overwrites poison is detected.
+// overwrites poison between the rows of D or in the guards around D is detected.
 //
 //     | guard | A | guard | B | guard | C | guard | bias | guard | D | guard |
 
@@ -17,8 +17,8 @@
 
 namespace tunedgemm::internal {
 
-/// Byte offsets of the first elements. If the problem's alignment is below 16 bytes, an element has
-/// exactly this alignment, so that a kernel that assumes more fails.
+/// The byte offsets at which the matrices begin. A matrix whose alignment in the problem is below
+/// 16 bytes has exactly this alignment, so that a kernel that assumes more fails.
 struct OperandLayout {
   std::int64_t a = 0, b = 0, c = 0, bias = 0, d = 0;
   std::int64_t d_region = 0;        ///< start of D and its guards: a multiple of 8
@@ -68,10 +68,10 @@ struct VerifiedProblem {
   reference::OutOfBoundsTask find_out_of_bounds_writes(std::byte* base) const;
 };
 
-/// The elements of D to compare: all if the reference can compute all of them, else a sample. The
-/// distance between sampled rows is odd, so that the sample covers every position in a tile. If K
-/// is large, columns are sampled, too. The reference then performs about `multiply_adds`
-/// multiply-adds and keeps at most `elements` values.
+/// The elements of D to compare: all if that takes the reference at most `multiply_adds`
+/// multiply-adds and `elements` values, else a sample that takes about as many. The distance
+/// between sampled rows is odd, so that the sample covers every position in a tile. Columns are
+/// sampled, too, if 64 whole rows would take more.
 reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
                                  std::int64_t elements, std::uint64_t seed);
 

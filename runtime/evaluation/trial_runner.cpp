@@ -14,7 +14,7 @@ constexpr int kPoison = 0xff;
 constexpr std::int64_t kMostSets = 1024;
 constexpr std::int64_t kMostSampledElements = 4 << 20;
 
-// Several sets of operands may together use 1/4 of the memory. A single set may use all of it.
+// Several sets of operands may together use 1/4 of most_bytes_. A single set may use all of it.
 constexpr std::int64_t kFractionOfMemory = 4;
 
 std::int64_t cold_bytes(const Device& device, const Problem& problem) {
@@ -82,7 +82,8 @@ Arguments TrialRunner::arguments(std::int64_t set_index) const {
   return arguments;
 }
 
-// The constructor does not call this, because the verifier's kernels may still be compiling.
+// The constructor does not call this function, because the verifier's kernels may still be
+// compiling.
 void TrialRunner::fill_operands() {
   device_.set_bytes(operands_->data(), kPoison, operands_->size_bytes());
   const auto fill = [&](reference::FillTask task) {

@@ -14,8 +14,8 @@
 
 namespace tunedgemm::internal {
 
-/// Returns the result of `attempt`. If the environment fails, returns a rejection as kUnavailable,
-/// which allows a retry. Throws DeviceError if the device is lost.
+/// Returns the result of `attempt`. If `attempt` throws a DeviceError, returns a rejection as
+/// kUnavailable, which allows a retry. Rethrows the error if the device is lost.
 template <class Attempt>
 auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
   try {
@@ -28,7 +28,7 @@ auto rejected_unless_lost(Attempt&& attempt) -> decltype(attempt()) {
   }
 }
 
-/// Used by one thread. The device must outlive it.
+/// Used by one thread. The device must outlive this object.
 class TrialRunner {
  public:
   /// Takes at most the fraction `memory_share` (0 to 1) of the free memory. Throws
@@ -36,8 +36,8 @@ class TrialRunner {
   TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, const Problem& problem,
               std::uint64_t seed, double memory_share = 1);
 
-  /// The largest error relative to the error bound, at most 1; or a rejection if the result is
-  /// wrong. This function and sample() throw DeviceError if the device is lost.
+  /// The largest error relative to the error bound, at most 1. A rejection if the launch fails, or
+  /// if its result is wrong. This function and sample() throw DeviceError if the device is lost.
   std::variant<double, Rejection> check(const CompiledKernel& kernel, const Launch& launch);
 
   /// Prepares the argument of sample().
@@ -52,7 +52,7 @@ class TrialRunner {
   std::variant<double, Rejection> check_or_throw(const CompiledKernel& kernel,
                                                  const Launch& launch);
   std::variant<double, Rejection> sample_or_throw(TimedLaunch& timed, int launches);
-  /// Throws DeviceError(kOutOfMemory), also if the total would exceed most_bytes_.
+  /// Throws DeviceError(kOutOfMemory), also if most_bytes_ applies and the total would exceed it.
   std::unique_ptr<DeviceMemory> allocate(std::int64_t bytes);
   std::byte* set(std::int64_t index) const;
   void fill_operands();
@@ -69,7 +69,7 @@ class TrialRunner {
   const bool is_limited_;  ///< whether most_bytes_ applies
   const std::int64_t most_bytes_;
   std::int64_t taken_bytes_ = 0;
-  std::int64_t cold_bytes_;  ///< to access before an input is used again; 0: warm
+  std::int64_t cold_bytes_;  ///< how much to access before an input is used again; 0: warm
   std::int64_t sets_;        ///< copies of the operands; the first is checked
   std::unique_ptr<DeviceMemory> operands_, expected_, scales_;
   std::unique_ptr<DeviceMemory> workspace_;  ///< null until a kernel needs one

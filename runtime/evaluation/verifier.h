@@ -1,7 +1,8 @@
 #pragma once
 
 // Verifier: the operations that verify a kernel's result, on the device that holds the matrices:
-// fill inputs, compute a reference, compare, find out-of-bounds writes. It also reads the clock.
+// fill inputs, compute a reference, compare, find out-of-bounds writes. A verifier also reads the
+// device's clock.
 // kernel_templates/cuda/reference/tasks.cuh defines the tasks; all their pointers are to device
 // memory.
 

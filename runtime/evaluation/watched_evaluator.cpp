@@ -7,7 +7,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kCandidateSeconds = 30;
-// The cost model is never wrong by this factor, even on a busy machine.
+// A launch may take this many times the cost model's estimate before the candidate counts as hung.
+// The factor covers errors of the model and a busy machine.
 constexpr double kMostTimesPredicted = 20;
 constexpr double kFilledBytesPerSecond = 50e6;
 
@@ -27,7 +28,7 @@ AtWork::AtWork(const TuneOptions& options, const Candidate& candidate, double se
   options_.on_candidate(&candidate, seconds);
 }
 
-// An exception means that the device is lost: the candidate stays reported.
+// After an exception, such as the loss of the device, the candidate stays reported.
 AtWork::~AtWork() {
   if (std::uncaught_exceptions() == exceptions_) {
     options_.on_candidate(nullptr, 0);

@@ -1,7 +1,7 @@
 #pragma once
 
 // WatchedEvaluator: reports the running candidate. If this process ends or hangs, the process that
-// watches it knows which candidate failed.
+// started it as a worker knows which candidate failed.
 
 #include "tuner/evaluator.h"
 #include "tuner/tune.h"

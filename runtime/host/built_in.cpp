@@ -1,7 +1,8 @@
 // The algorithm of kernel_templates/host/blocked/kernel.cc with fixed block sizes. Packing widens
 // the elements of A and B to the accumulator's type. Tiles are multiplied in registers.
-// Accumulators stay in scratch between blocks of K. Only conversions depend on run-time types: the
-// conversion of inputs is selected once per line, that of outputs once per element.
+// Accumulators stay in scratch between blocks of K. Only conversions depend on run-time types. The
+// conversion of A and B is selected once per line, the conversion of C, the bias and D once per
+// element.
 
 #include "runtime/host/built_in.h"
 

@@ -21,7 +21,7 @@ struct ProblemClass {
 
 ProblemClass problem_class(const Problem& problem);
 
-/// The scratch that each thread needs.
+/// The bytes of scratch that each thread needs.
 std::int64_t built_in_scratch_bytes();
 
 /// Computes any problem of the class. `problem_class` must outlive the work.

@@ -16,8 +16,8 @@ namespace tunedgemm::internal {
 /// One compiler of the system. A value type; threads may share it.
 ///
 /// find() uses $TUNEDGEMM_CXX, else $CXX, else the first of c++, g++ and clang++ on the PATH. The
-/// first word of a variable is the program, the others are arguments. If a variable is set but does
-/// not name a program, there is no compiler, and why_not() says so.
+/// first word of a variable is the program; the other words are arguments. If the variable names no
+/// program, there is no compiler, and why_not() says so.
 class Compiler {
  public:
   /// `cpu_flags` are flags of every compilation (Processor::compiler_flags). Reads the environment
@@ -32,14 +32,14 @@ class Compiler {
   /// process, because each version is another file. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// Compiles in a private temporary folder, which is removed
-  /// afterwards. A compiler that cannot be started, exceeds the limit, or has no folder to work in
-  /// counts as a failure of the environment. Throws DeviceError if there is no compiler.
+  /// Compiles in a private temporary folder, which is removed afterwards. If the compiler cannot be
+  /// started, is killed by a signal, exceeds the limit, or has no folder to work in, the cause of
+  /// the failure is kEnvironment. Throws DeviceError if there is no compiler.
   std::variant<Binary, CompileFailure> compile(const Source& source,
                                                std::chrono::milliseconds limit) const;
 
  private:
-  std::vector<std::string> command_;  // path of the program, arguments of $CXX
+  std::vector<std::string> command_;  // the program's path, then the arguments in the variable
   std::vector<std::string> cpu_flags_;
   std::string identity_ = "none";
   std::string why_not_;

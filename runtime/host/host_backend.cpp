@@ -7,7 +7,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Many cores may share the last-level cache. Evicting more of it would take too long.
+// Many cores may share the last-level cache. Evicting more than this would take too long.
 constexpr std::int64_t kMostColdBytes = 256 << 20;
 
 // Per core: two vector units, each with a fused multiply-add per cycle.

@@ -15,8 +15,8 @@ class HostDevice : public Device {
   /// The largest number of threads.
   static constexpr int kMostThreads = 1024;
 
-  /// If `threads` is 0, uses available_threads(). If the system refuses some threads, uses fewer
-  /// and logs a warning.
+  /// If `threads` is 0, uses available_threads(). If the system refuses some threads, uses fewer.
+  /// Logs a warning if the team has fewer than `threads`.
   explicit HostDevice(int threads);
 
   const Backend& backend() const override;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The kernels of the host: LoadedKernel is compiled and loaded; BuiltInKernel is linked into the
-// library.
+// The kernels of the host: LoadedKernel is compiled and loaded, and BuiltInKernel is linked into
+// the library.
 
 #include <memory>
 

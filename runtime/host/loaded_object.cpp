@@ -70,7 +70,8 @@ constexpr ElfW(Half) kThisMachine = EM_AARCH64;
 constexpr ElfW(Half) kThisMachine = EM_X86_64;
 #endif
 
-// All segments must be inside the file: an access to a mapped page beyond its end raises SIGBUS.
+// All segments must be inside the file, because an access to a mapped page beyond the file's end
+// raises SIGBUS.
 std::string why_malformed(std::span<const std::byte> bytes) {
   ElfW(Ehdr) header{};
   if (bytes.size() < sizeof header) {
@@ -126,7 +127,7 @@ Loaded load_in_memory(std::span<const std::byte> bytes) {
   return load_from(unique_path(file.descriptor()));
 }
 
-// The fallback if there are no memory files or no /proc.
+// The fallback if load_in_memory() fails, for example without memory files or /proc.
 Loaded load_from_disk(std::span<const std::byte> bytes) {
   const PrivateFolder folder;
   const std::string path = folder.path() / "kernel.so";

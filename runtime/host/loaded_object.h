@@ -16,8 +16,8 @@ namespace tunedgemm::internal {
 /// symbols.
 class LoadedObject {
  public:
-  /// Returns a non-null object. Rejects the bytes as kLoadFailed if they are no shared object for
-  /// this machine, and as kUnavailable if the system fails (memory, descriptors). The bytes are
+  /// Returns a non-null object. Rejects the bytes as kLoadFailed if they are no complete ELF file
+  /// for this machine, and as kUnavailable if loading fails (memory, descriptors). The bytes are
   /// loaded from a file in memory. If that fails, they are loaded from a file in a private folder,
   /// which is removed at once. The bytes are not kept.
   static std::variant<std::unique_ptr<LoadedObject>, Rejection> load(

@@ -96,7 +96,7 @@ std::string simd_features_by_cpuid() {
   __builtin_cpu_init();
   features += __builtin_cpu_supports("sse2") ? " sse2" : "";
   features += __builtin_cpu_supports("avx") ? " avx" : "";
-  features += __builtin_cpu_supports("avx2") ? " avx2 f16c" : "";  // no CPU has the first alone
+  features += __builtin_cpu_supports("avx2") ? " avx2 f16c" : "";  // every CPU with avx2 has f16c
   features += __builtin_cpu_supports("fma") ? " fma" : "";
   features += __builtin_cpu_supports("avx512f") ? " avx512f" : "";
   features += __builtin_cpu_supports("avx512vl") ? " avx512vl" : "";
@@ -240,7 +240,7 @@ DeviceIdentity identity_of(const Processor& processor, int threads) {
 
 DeviceLimits limits_of(const Processor& processor, int threads) {
   constexpr double kUsualGhz = 3.5;
-  constexpr double kThreadGbPerS = 15;  // one core's share, until the channels are full
+  constexpr double kThreadGbPerS = 15;  // of each thread, until the memory channels are full
   constexpr double kSocketGbPerS = 200;
   DeviceLimits limits;
   limits.backend = "host";

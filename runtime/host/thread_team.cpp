@@ -84,7 +84,7 @@ ThreadTeam::ThreadTeam(int threads, std::int64_t scratch_bytes) {
     members_.push_back(std::make_unique<Member>());
   }
   members_.front()->scratch.reserve(scratch_bytes);
-  // Nothing may throw from here on: the destructor, which ends the threads, would not run.
+  // Nothing may throw from here on, because the destructor, which ends the threads, would not run.
   for (std::size_t rank = 1; rank < wanted; ++rank) {
     Member& member = *members_[rank];
     auto started = start_thread([this, &member, rank] { serve(member, static_cast<int>(rank)); });

@@ -37,8 +37,8 @@ void throw_if(int error, const std::string& what) {
   }
 }
 
-// The settings of posix_spawn: one socket for input, output and error, a new process group, and
-// default signal dispositions, even for signals that this process ignores or blocks.
+// The settings of posix_spawn: one socket for input, output and error, a new process group, no
+// blocked signals, and the default effect of the listed signals, which this process may ignore.
 class SpawnSettings {
  public:
   [[nodiscard]] explicit SpawnSettings(int socket) {
@@ -263,8 +263,8 @@ void ChildProcess::signal_group(int signal) const {
   }
 }
 
-// Returns whether the child ended before the deadline. Watches the process, because the socket does
-// not tell: other processes may keep it open for longer, and the child may close it earlier.
+// Returns whether the child ended before the deadline. Watches the process, not only the socket,
+// because other processes may keep the socket open for longer, and the child may close it earlier.
 bool ChildProcess::read_until_end(Clock::time_point deadline) {
   std::string& output = result_.output;
   bool is_open = true;

@@ -3,10 +3,10 @@
 // ChildProcess: a running program. The library starts every program this way.
 //
 // The program's standard input, output and error are one end of a socket pair; this process has the
-// other end. The program leads a new process group, which its children join. It dumps no core, and
-// starts with default signal dispositions. The destructor kills the group. If this process is
-// killed first, a program of this library exits at the end of its input (Caller), and the CPU time
-// limit ends any other program.
+// other end. The program leads a new process group, which its children join. The program dumps no
+// core and blocks no signal; SIGTERM and similar signals have their default effect. The destructor
+// kills the process group. If this process is killed first, a program of this library exits at the
+// end of its input (Caller), and the CPU time limit ends any other program.
 
 #include <sys/types.h>
 
@@ -39,7 +39,7 @@ class ChildProcess {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Starts `arguments[0]`, a path, in this process's environment with the `variables`
+  /// Starts `arguments[0]`, a path, in environment_of_children() with the `variables`
   /// ("NAME=value") set. `limits.time` begins now. Throws std::system_error.
   [[nodiscard]] ChildProcess(const std::vector<std::string>& arguments, const ChildLimits& limits,
                              const std::vector<std::string>& variables = {});
@@ -81,11 +81,12 @@ class ChildProcess {
   ChildResult result_;
 };
 
-/// Runs a program with an empty input and waits for its end.
+/// Runs a program with an empty input and waits for its end, at most for `limits.time`.
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
                       const std::vector<std::string>& variables = {});
 
-/// The path of a program, found as a shell would find it; empty if there is none.
+/// The path of a program: `name` if it contains a slash, else the first match in $PATH. Empty if
+/// there is none.
 std::filesystem::path find_program(const std::string& name);
 
 }  // namespace tunedgemm::internal

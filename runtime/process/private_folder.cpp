@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "tunedgemm-";
-// A folder without a new file for this long is not in use: the longest compilation takes half as
-// long. The age protects the folders of processes in other containers, whose pids are not valid
-// here.
+// A folder without a new file for this long is not in use, because the longest compilation takes
+// half as long. The age protects the folders of processes in other containers, whose pids are not
+// valid here.
 constexpr std::chrono::minutes kStaleAge{10};
 
 bool is_of_dead_process(const fs::path& folder) {

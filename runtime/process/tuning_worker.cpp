@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kMostSeconds = 1e6;
 // The interval at which TuneOptions::cancelled is polled.
 constexpr std::chrono::milliseconds kCancelPollInterval{100};
-// The wait for the exit status: a crash closes the socket shortly before the process ends.
+// The wait for the exit status, because a crash closes the socket shortly before the process ends.
 constexpr std::chrono::seconds kExitTimeout{2};
 
 // These signals come from outside (a user, the OOM killer), not from a candidate.
@@ -54,7 +54,7 @@ void TuningWorker::start() {
   try {
     variables.push_back("TMPDIR=" + folder_.emplace().path().string());
   } catch (const std::system_error&) {
-    folder_.reset();  // the worker uses its own TMPDIR
+    folder_.reset();  // the worker inherits TMPDIR
   }
   child_ = std::make_unique<ChildProcess>(command_, ChildLimits{.file_bytes = 0}, variables);
 }

@@ -62,9 +62,10 @@ class TuningWorker {
   std::vector<std::string> command_;
   Store& store_;
   std::chrono::milliseconds slack_;
-  /// For the worker's temporary files: this process removes them even if the worker crashes.
+  /// The folder of the worker's temporary files, which this process removes even if the worker
+  /// crashes.
   std::optional<PrivateFolder> folder_;
-  std::unique_ptr<ChildProcess> child_;  ///< null before it is started, and after it is lost
+  std::unique_ptr<ChildProcess> child_;  ///< the worker; null before its start and after its loss
 };
 
 }  // namespace tunedgemm::internal

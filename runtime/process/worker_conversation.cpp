@@ -20,7 +20,7 @@ constexpr double kGreatestSeed = 18446744073709549568.0;
 constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kMostQuotedCharacters = 80;
 
-// Formats the number independently of the locale.
+// A space and the number, in the same format in every locale.
 std::string field(double number) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
@@ -88,8 +88,8 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   TuneOptions options;
   options.budget.seconds = request.number();
   options.budget.candidates = request.integer();
-  // A seed above 2^53 is rounded, because a line holds doubles. That is harmless: seeds only need
-  // to differ between problems.
+  // A seed above 2^53 is rounded, because a line holds doubles. That is harmless, because any seed
+  // will do.
   options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
   options.in_background = request.integer() != 0;
   options.candidate_seconds = request.number();

@@ -5,18 +5,19 @@
 // caller sends:
 //
 //     tune RIGOR SECONDS CANDIDATES SEED BACKGROUND CANDIDATE_SECONDS PROBLEM
-//     cancel                            ends the tuning early; its result follows
+//     cancel                            ends the tuning early; the tuning's result follows
 //
 // The worker sends:
 //
 //     log LEVEL SENTENCE
 //     progress PHASE DONE TOTAL BEST_US
-//     running SECONDS CANDIDATE         it counts as hung after SECONDS; empty: none runs
+//     running SECONDS CANDIDATE         CANDIDATE counts as hung after SECONDS; empty: none runs
 //     done ORIGIN CANCELLED LEASED UNSAVED SENTENCE     the TuneResult
-//     failed KIND SENTENCE              a DeviceError; the worker exits if the device is lost
+//     failed KIND SENTENCE              a DeviceError; the worker exits if the device is lost, or
+//                                       cannot be opened
 //
-// After any other line the worker counts as crashed: a candidate may have corrupted the worker's
-// memory.
+// After any other line the worker counts as crashed, because a candidate may have corrupted the
+// worker's memory.
 
 #include <chrono>
 #include <optional>
@@ -35,7 +36,7 @@ class LineReader {
   explicit LineReader(std::string_view line) : left_(line) {}
   /// The text up to the next space; empty at the end of the line.
   std::string_view word();
-  /// The next word as a number; 0 if it is not a finite number.
+  /// The next word as a number; 0 if the word does not start with a finite number.
   double number();
   /// The next number, truncated and clamped to the range of int.
   int integer();
@@ -64,7 +65,7 @@ struct WorkerRequest {
   TuneOptions options;
 };
 std::string to_line(const Problem& problem, const TuneOptions& options);
-/// Empty if the line is not a request of this version.
+/// Empty if the line is not a valid request.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 
 /// The lines that the worker sends.
@@ -82,8 +83,8 @@ class WorkerConversation {
 
   explicit WorkerConversation(const TuneOptions& options) : options_(options) {}
 
-  /// Handles the worker's next line. Throws DeviceError if the worker reports an error that it
-  /// survives. Exceptions of the callbacks in `options` pass through.
+  /// Handles the worker's next line. Throws the DeviceError that the worker reports, but returns
+  /// kLost if the device is lost. Exceptions of the callbacks in `options` pass through.
   Next take(std::string_view line);
 
   /// Whether the worker has sent a valid line.

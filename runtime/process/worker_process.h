@@ -1,9 +1,9 @@
 #pragma once
 
-// A worker: a process that tunes for tune-all. A candidate that crashes ends only the worker. Both
-// use the same cache file. The worker opens the device itself. Like any tuning, it takes the lease
-// of its problem and stores the trials and the winner. A worker may be killed at any moment; the
-// next worker then continues from the cache. worker_conversation.h has the protocol.
+// A worker: a process that tunes for tune-all. A candidate that crashes ends only the worker. The
+// worker uses tune-all's cache file and opens the device itself. It takes the lease of its problem
+// and stores the trials and the winner. A worker may be killed at any moment; the next worker then
+// continues from the cache. worker_conversation.h has the protocol.
 
 #include <span>
 #include <string>

@@ -16,7 +16,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The pause before the retry of a problem that another process is tuning.
+// The pause after a tuning that must be retried.
 constexpr std::chrono::seconds kRetryPause{1};
 // If the context stays busy for this long, the tuning ends and returns its lease.
 constexpr std::chrono::seconds kLongestWait{5};
@@ -29,7 +29,7 @@ struct BackgroundTuner::State {
   std::deque<Problem> waiting;
   std::set<std::string> added;  ///< fingerprints of all problems ever added
   bool stopping = false;
-  bool is_running = false;  ///< the thread
+  bool is_running = false;  ///< whether the thread runs
   int interruptions = 0;
   std::thread thread;
 
@@ -82,7 +82,7 @@ void BackgroundTuner::run(State& state) {
   std::unique_lock lock(state.mutex);
   while (true) {
     state.changed.wait(lock, [&] { return state.stopping || !state.waiting.empty(); });
-    // The idle period starts now: ignore calls before this point.
+    // The idle period starts now, so ignore earlier calls.
     bool is_quiet = false;
     while (!state.stopping && !is_quiet) {
       called_lately_.store(false, std::memory_order_relaxed);

@@ -19,10 +19,10 @@ class BackgroundTuner {
  public:
   enum class Outcome {
     kDone,   ///< do not retry the problem
-    kAgain,  ///< retry: it was interrupted, or another process tunes it
+    kAgain,  ///< retry: the tuning was interrupted, or another process is tuning the problem
   };
-  /// Called between candidates. Waits up to a few seconds while the context is busy. Returns
-  /// whether the tuning must end.
+  /// Called between candidates and rounds. Waits up to a few seconds while the context is busy.
+  /// Returns whether the tuning must end.
   using MustEnd = std::function<bool()>;
   /// Tunes one problem; called on the thread. May throw: DeviceError(kLost) ends background tuning,
   /// and any other exception ends only the tuning of this problem.

@@ -1,6 +1,7 @@
 #pragma once
 
-// DeviceProbe: runs the device's HardwareProbe once per machine, and keeps the result in the store.
+// DeviceProbe: runs the device's HardwareProbe and keeps the result in the store, so that other
+// processes need not run the probe.
 
 #include <mutex>
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace tunedgemm::internal {
 
-/// Thread-safe. Device and store must outlive it.
+/// Thread-safe. Device and store must outlive this object.
 class DeviceProbe {
  public:
   /// Passes the stored result to the device. Launches nothing.
@@ -25,8 +26,8 @@ class DeviceProbe {
   DeviceProbe(const DeviceProbe&) = delete;
   DeviceProbe& operator=(const DeviceProbe&) = delete;
 
-  /// Runs the probe unless its result is known, and stores the result. Runs it at most once per
-  /// process, even if it fails. Throws DeviceError.
+  /// Runs the probe unless its result is known, and stores the result. Runs the probe at most once
+  /// for this Device, even if it fails. Throws DeviceError.
   void complete() {
     const std::lock_guard lock(mutex_);
     HardwareProbe* const probe = device_.probe();

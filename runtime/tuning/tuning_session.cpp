@@ -20,8 +20,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// An incomplete tuning is not repeated if it spent this fraction of the budget: the candidates that
-// remain rank lower in the cost model.
+// An incomplete tuning is not repeated if it spent this fraction of the budget, because the
+// candidates that remain rank lower in the cost model.
 constexpr double kSufficientBudgetFraction = 0.5;
 // The timeout of the compilation that decides whether an outdated winner is renewed.
 constexpr double kRenewalSeconds = 30;
@@ -37,7 +37,7 @@ TuneResult failed(std::string reason) {
 }
 
 // Races the launch variants of the winner back to back (launch_race.h) in the rest of the budget,
-// and keeps the fastest. In the isolated launch regime the record keeps its measured times.
+// and keeps the best. In the isolated launch regime the record keeps its measured times.
 void choose_launch(Device& device, Store& store, const TuneOptions& options, Tuning& tuning) {
   Record& record = *tuning.record;
   const TuningKey key{record.problem, record.device, record.toolchain};
@@ -69,8 +69,8 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   if (!is_back_to_back) {
     return;
   }
-  // The times of the other candidates come from an earlier race and cannot be compared with this
-  // one.
+  // The times of the other candidates come from an earlier race. They cannot be compared with the
+  // times of this race.
   record.measurement = race.choice->back_to_back;
   record.default_us = record.runner_up_us = 0;
   record.ties.clear();
@@ -263,7 +263,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     if (error.kind() == DeviceError::Kind::kLost) {
       throw;
     }
-    // No candidate caused this error: clear the mark of the running candidate. The caller can
+    // No candidate caused this error, so clear the mark of the running candidate. The caller can
     // compute the problem without a tuning.
     store_.clear_in_flight(key_of(problem));
     return failed(error.what());

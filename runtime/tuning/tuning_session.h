@@ -30,7 +30,7 @@ struct TuneResult {
   };
   Origin origin = Origin::kFailed;
   std::optional<Record> record;
-  Tuning tuning;  ///< empty unless measured now
+  Tuning tuning;  ///< complete only if measured now in this process; `failure` is always valid
   /// Failed because another process held the problem's lease for the whole wait.
   bool is_leased_elsewhere = false;
   /// Failed because a worker could not store the winner. The worker will try to store it again.
@@ -42,7 +42,7 @@ class TuningWorker;
 class TuningSession {
  public:
   /// Problems are tuned in the worker's process if the store has a file that both processes can
-  /// use. They are always tuned in this process if `worker` is null.
+  /// use, and the options name no candidates. If `worker` is null, they are tuned in this process.
   TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker);
   ~TuningSession();
   TuningSession(const TuningSession&) = delete;
@@ -51,7 +51,7 @@ class TuningSession {
   /// The winner that tune() would return without measuring. It has this toolchain and at least the
   /// rigor of the options. In addition, its tuning was complete, or spent at least half the budget
   /// of the options, or had a higher rigor and tried at least as many candidates as the options
-  /// allow.
+  /// allow. May compile one kernel (renewed()).
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
 
   /// A winner whose kernel template has changed, if the new template compiles to the same machine
@@ -65,17 +65,17 @@ class TuningSession {
   /// winner. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options,
                   double lease_wait_seconds = kLeaseWaitSeconds);
-  /// The same for a canonical problem for which the caller has just found no winner. Looks again
-  /// only if a winner may have been stored meanwhile. `tuned_before` is the value of tuned() before
-  /// the caller's look-up; the lease reports winners of other processes. Logs a warning, once, if
-  /// the budget is too small to decide.
+  /// Like tune(), for a canonical problem for which the caller has just found no winner. Looks
+  /// again only if a winner may have been stored meanwhile. `tuned_before` is the value of tuned()
+  /// before the caller's look-up; the lease reports winners of other processes. Logs a warning,
+  /// once, if the budget is too small to decide.
   TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
   /// See DeviceProbe::complete; a tuning calls it first.
   void complete_probe() { probe_.complete(); }
 
-  /// The number of problems that this session has tuned.
+  /// The number of tunings in this session that found a winner.
   std::int64_t tuned() const { return tuned_; }
 
  private:
@@ -84,8 +84,8 @@ class TuningSession {
   /// Precondition: tuning_mutex_ is held.
   TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, LookUp look_up,
                         double lease_wait_seconds);
-  /// Logs a warning, once, if the budget is too small to decide anything. Precondition:
-  /// tuning_mutex_ is held.
+  /// Logs a warning, once, if the budget is too small to decide. Precondition: tuning_mutex_ is
+  /// held.
   void warn_of_budget(const Problem& problem, const TuneOptions& options);
   TuneResult measure(const Problem& problem, const TuneOptions& options);
   /// Precondition: this process does not hold the lease.

@@ -188,7 +188,7 @@ typedef enum tunedgemm_status TUNEDGEMM_INT32 {
 
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
  * stands for the process's own context for the calling thread's current CUDA device, or for the
- * host if there is no GPU. The first call that uses the context creates it, with default options. */
+ * host if there is no GPU. The first use creates the context, with default options. */
 typedef struct tunedgemm_context tunedgemm_context;
 
 /** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel.
@@ -214,7 +214,7 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
 
 /* ---- Plan: lookup and launch as two steps ---------------------------------------------------- */
 /** A problem with its kernel. Opaque, owned by its context, shared by threads. A plan made without
- * a winner switches to the winner when this context tunes the problem later. */
+ * a winner switches to the winner soon after the winner is in the cache. */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
 /** How to handle a cache miss (@ref page_misses). Under every policy a hit is used. */
@@ -252,13 +252,13 @@ typedef struct tunedgemm_plan_options {
 TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
 
 /** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch. May read the
- * cache, compile and tune, also while a stream is being captured. Later calls with the problem use
- * the plan, whatever their policy.
+ * cache, compile and tune, also while a stream is being captured. Later tunedgemm_matmul() calls
+ * with the problem use the plan, too, if it is isolated, whatever the context's policy.
  *
  * @param context  NULL for the process's own context.
  * @param problem  The multiplication.
- * @param buffers  Only alignments, whether alpha and beta are 0, and whether C is D matter;
- *     pointers may be NULL and are not kept.
+ * @param buffers  Only alignments, whether alpha and beta are 0, and whether C is D matter.
+ *     Pointers are not kept and may be NULL; memory that the device cannot access is refused.
  * @param options  NULL for the defaults.
  * @param plan     Receives the plan; NULL on failure.
  * @return Any status. */
@@ -330,7 +330,7 @@ TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* opt
  * used is no error: the context works in memory, and tunedgemm_context_report() says why.
  * @param options  NULL for the defaults.
  * @param context  Receives the context; NULL on failure.
- * @return TUNEDGEMM_STATUS_OK, _NO_DEVICE, _DEVICE_FAILED or _INVALID_ARGUMENT. */
+ * @return TUNEDGEMM_STATUS_OK, _NO_DEVICE, _DEVICE_FAILED, _OUT_OF_MEMORY or _INVALID_ARGUMENT. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
                                                         tunedgemm_context** context);
 
@@ -339,8 +339,8 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_
  * longer be launched. NULL is allowed. */
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
-/** Ends background tuning for good, after the current candidate; plans no longer change. Call it
- * after capturing graphs, whose launches background tuning cannot see.
+/** Ends background tuning for good, after the current candidate; then plans change only if a call
+ * makes a plan. Call it after capturing graphs, whose launches background tuning cannot see.
  * @param context  NULL for the process's own context.
  * @return TUNEDGEMM_STATUS_OK; for NULL also the failures of tunedgemm_context_create(). */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);

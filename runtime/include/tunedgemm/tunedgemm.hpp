@@ -45,8 +45,8 @@ inline void check(tunedgemm_status status) {
 struct ContextOptions {
   tunedgemm_backend backend = TUNEDGEMM_BACKEND_AUTO;  ///< where to compute
   int ordinal = 0;                                     ///< of the CUDA device
-  int host_threads = 0;                                ///< 0: all cores
-  const char* cache_path = nullptr;                    ///< null: the usual file
+  int host_threads = 0;                                ///< 0: $TUNEDGEMM_THREADS, else all cores
+  const char* cache_path = nullptr;                    ///< null: the default file
   tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< for problems without a winner
   tunedgemm_rigor rigor = TUNEDGEMM_RIGOR_DEFAULT;     ///< how much a tuning spends
   double tune_seconds = 0;                             ///< 0: the rigor's
@@ -77,7 +77,7 @@ struct Problem {
       batch_stride_d = 0;           ///< from one D to the next
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
-  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< how products are computed
+  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< of products and sums
 
   /// The same values as a C struct.
   tunedgemm_problem c_struct() const noexcept {
@@ -143,7 +143,7 @@ struct Buffers {
 
 /// The options of a plan: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
-  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< instead of the context's
+  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< DEFAULT: the context's
   tunedgemm_launch_regime launch_regime =
       TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
   const char* name = nullptr;     ///< for requests; null: none
@@ -160,7 +160,7 @@ class Plan {
     const tunedgemm_buffers c_buffers = buffers.c_struct();
     check(tunedgemm_run(plan_, &c_buffers, stream));
   }
-  /// The workspace that launches can use; 0 for none. See tunedgemm_plan_workspace_bytes().
+  /// Bytes of workspace that launches can use; 0 for none. See tunedgemm_plan_workspace_bytes().
   std::size_t workspace_bytes() const noexcept { return tunedgemm_plan_workspace_bytes(plan_); }
   /// One line for people, which lives as long as the context.
   std::string_view description() const noexcept { return tunedgemm_plan_description(plan_); }
@@ -240,9 +240,9 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
   check(tunedgemm_matmul(context.get(), &c_problem, &c_buffers, stream));
 }
 
-/// The same with the process-wide context of the calling thread's device: its current GPU, or the
-/// host if there is no GPU. The first call creates this context, with default options. The context
-/// is never destroyed. Throws Error.
+/// Like the overload with a context, on the process's own context for the calling thread's device:
+/// its current GPU, or the host if there is no GPU. The first call creates this context, with
+/// default options. The context is never destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   const tunedgemm_problem c_problem = problem.c_struct();
   const tunedgemm_buffers c_buffers = buffers.c_struct();
