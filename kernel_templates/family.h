@@ -29,7 +29,7 @@ struct Knob {
   std::vector<int> values;  ///< all legal values
   std::string_view meaning;
   /// kTile: part of Instance::tile_key. kLaunch: not a macro, because only the launch depends on
-  /// it.
+  /// the knob.
   enum Role { kVariant, kTile, kLaunch };
   Role role = kVariant;
 };

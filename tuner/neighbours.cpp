@@ -21,8 +21,8 @@ constexpr std::size_t kSeedsOfOneNeighbour = 3;
 constexpr double kNearEnough = 1;
 // The model's errors on similar shapes differ by less than this factor.
 constexpr double kModelScatter = 1.05;
-// The number of near winners to check. A check is slow: it ranks all configs of the winner's
-// problem.
+// The number of near winners to check. A check is slow, because it ranks all configs of the
+// winner's problem.
 constexpr int kNearWinners = 3;
 
 double size_difference(std::int64_t left, std::int64_t right) {

@@ -22,7 +22,7 @@ struct RaceOptions {
   double sample_us = 2000;       ///< the approximate length of a sample
   double cool_down_seconds = 0;  ///< before each sample
   /// The number of rounds that may be discarded because the clock dropped. Later rounds count at
-  /// any clock: a clock that stays low is normal for this device.
+  /// any clock, because a clock that stays low is normal for this device.
   int most_repeated_rounds = 0;
   std::uint64_t seed = 0;  ///< of the shuffled orders
 };

@@ -48,10 +48,10 @@ struct Selection {
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
 /// Selects `search_limits.refinements` more candidates after those of select() have been tried.
-/// First come variants of `best`, the fastest so far: the same tiles with other orders and
-/// clusters. At most half of the variants share a tile. Then come the next candidates in the cost
-/// model's order. Leaves out candidates tried in this tuning (`tried`) or earlier
-/// (`knowledge.earlier`).
+/// First come variants of `best`, the fastest candidates so far. Variants have the same tiles, but
+/// other orders and clusters. At most half of the variants share a tile. Then come the next
+/// candidates in the cost model's order. Leaves out candidates tried in this tuning (`tried`) or
+/// earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 

@@ -31,7 +31,7 @@ struct Progress {
   double best_us = 0;       ///< 0 until a candidate has been timed
 };
 
-/// The process that a crash ends: the caller's, or a worker that can be restarted.
+/// The process that a crash ends: the caller's process, or a worker that can be restarted.
 enum class CrashCost { kCaller, kWorker };
 
 struct TuneOptions {

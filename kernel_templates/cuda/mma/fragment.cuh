@@ -68,9 +68,9 @@ __device__ __forceinline__ void load_block(Tile tile, const char* memory, int wa
     load_matrices_transposed(
         memory + advance_in_tile(tile, offset, block.first_k * 2, block.mn * 2), registers);
   } else {
-    // ldmatrix transposes pairs of bytes. Since k is permuted, one matrix gives a lane k 4 t and 4
-    // t + 1 of rows 2 g and 2 g + 1. The next matrix gives it k 4 t + 2 and 4 t + 3 of the same
-    // rows.
+    // ldmatrix transposes pairs of bytes. Since k is permuted, one matrix gives a lane the elements
+    // k = 4 t and 4 t + 1 of rows 2 g and 2 g + 1. The next matrix gives the lane k = 4 t + 2 and 4
+    // t + 3 of the same rows.
     unsigned pairs[4];
     const int offset = offset_in_tile(tile, lane, warp_mn);
     load_matrices_transposed(memory + advance_in_tile(tile, offset, block.first_k * 4, block.mn),

@@ -327,8 +327,8 @@ struct CollectiveMainloop {
   }
 
   // Multiplies a k tile while the k tile that is stages - 1 ahead is copied. Full k tiles have
-  // their own loop: in a common loop they would jump over code for partial k tiles, and then wait
-  // for instructions.
+  // their own loop, because in a common loop they would jump over code for partial k tiles, and
+  // then wait for instructions.
   __device__ __forceinline__ void multiply_k_tile(int k_tile, KTiles k_tiles,
                                                   FragmentReader& reader,
                                                   Accumulators& accumulators) {

@@ -1,6 +1,6 @@
 // The threads, shared memory and registers that follow from a config of simt, in plain constexpr
-// C++. The kernel and its host half both include this file, so that nothing is computed twice: the
-// kernel's static_asserts and the host's why_not use the same functions.
+// C++. The kernel and its host code both include this file, so that nothing is computed twice. The
+// kernel's static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"

@@ -29,8 +29,8 @@ constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.
 /// The approximate number of CTAs that a GPC runs at a time.
 constexpr int kCtasOfGpc = 16;
 /// If block_m + block_n is at most this, k tiles of two swizzle atoms may beat k tiles of one atom,
-/// since enough stages still fit. A D of few rows or columns has a higher limit: its problem is
-/// memory-bound, and long rows load faster.
+/// since enough stages still fit. A D of few rows or columns has a higher limit, because its
+/// problem is memory-bound and long rows load faster.
 constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
 constexpr std::int64_t kFewRows = 128;
 
@@ -74,9 +74,9 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
     return true;
   }
   // A K-major operand may have any tile width if it is the second operand, so swapping frees the
-  // width if A is K-major. If B is K-major too, a square D gains nothing: it has that width without
-  // swapping. A 32-bit MN-major B becomes the first operand, which need not be transposed in shared
-  // memory.
+  // width if A is K-major. If B is K-major too, a square D gains nothing, because it can have that
+  // width without swapping. A 32-bit MN-major B becomes the first operand, which need not be
+  // transposed in shared memory.
   const bool frees_width = choice.block_n % (wgmma::kSwizzleBytes / element_bytes) != 0;
   return a_is_k_major &&
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);

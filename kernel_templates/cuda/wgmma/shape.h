@@ -1,6 +1,6 @@
 // The Shape of the Hopper kernel: the bytes, registers and columns that follow from a config. The
-// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
-// static_asserts and the host's why_not call the same functions.
+// kernel and its host code both include this file, so that nothing is computed twice. The kernel's
+// static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"

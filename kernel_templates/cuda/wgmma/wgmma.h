@@ -1,7 +1,8 @@
 #pragma once
 
-// The host half of wgmma: the kernel's Shape for a problem and a config, and whether it is legal;
-// the configs worth trying; their cost; and the values of the structs in kernel_parameters.cuh.
+// The host code of wgmma: the kernel's Shape for a problem and a config, and whether the Shape is
+// legal; the configs worth trying; their cost; and the values of the structs in
+// kernel_parameters.cuh.
 
 #include <cstdint>
 #include <string>
@@ -16,8 +17,8 @@
 
 namespace tunedgemm::internal {
 
-/// The problem that a kernel with this config computes: the transposed one if the config swaps A
-/// and B. All functions below take this problem unless they say otherwise.
+/// The problem that a kernel with this config computes: the transposed problem if the config swaps
+/// A and B. All functions below take this problem unless they say otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
 
 /// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A

@@ -21,7 +21,7 @@
 // of block_m rows, block_n columns and a depth of block_k. The block of A is packed and stays in
 // the second-level cache, while one panel of B after another is multiplied by all tiles of the
 // block. A row-major panel that needs no conversion is packed while the first tile is multiplied by
-// it: this needs no additional loads, and the stores are free. Packing widens small types to the
+// it. This needs no additional loads, and the stores are free. Packing widens small types to the
 // accumulator type. Tiles that reach beyond a matrix are padded with zeros.
 //
 // If K is longer than block_k, partial tiles are kept in scratch between the blocks. Every
