@@ -10,7 +10,7 @@
 namespace tunedgemm::internal {
 
 struct DeviceLimits {
-  /// The backend whose families run there: a folder of kernel_templates/.
+  /// The backend whose families run on the device: a folder of kernel_templates/.
   std::string backend = "host";
 
   // GPUs

@@ -26,10 +26,10 @@ namespace tunedgemm::internal {
 /// uses the same name in upper case, as a macro.
 struct Knob {
   std::string_view name;
-  std::vector<int> values;  ///< the values that a full search tries
+  std::vector<int> values;  ///< all legal values
   std::string_view meaning;
   /// kTile: part of Instance::tile_key. kLaunch: not a macro, because only the launch depends on
-  /// it.
+  /// the knob.
   enum Role { kVariant, kTile, kLaunch };
   Role role = kVariant;
 };
@@ -67,7 +67,7 @@ struct Instance {
   friend bool operator==(const Instance&, const Instance&) = default;
 };
 
-/// An Instance, or a sentence that says why there is none.
+/// An Instance, or a sentence that says why there is no Instance.
 class Instantiation {
  public:
   // Implicit, so that a family can return an Instance or a sentence directly.
@@ -116,9 +116,8 @@ class Family {
   /// change stays valid only if its machine code is still the same (TuningSession::renewed).
   const std::string& fingerprint() const { return text().fingerprint; }
 
-  /// The kernel with this config for this problem and device. If the kernel cannot compute it,
-  /// returns a sentence that names the knob or field, its value and the limit. Refuses unknown and
-  /// missing knobs.
+  /// The kernel with this config for this problem and device, or a sentence that says why the
+  /// kernel cannot run or would compute a wrong result. Refuses unknown and missing knobs.
   virtual Instantiation instantiate(const Problem& problem, const Config& config,
                                     const DeviceLimits& limits) const = 0;
 
@@ -132,25 +131,25 @@ class Family {
   /// values.
   virtual std::vector<Config> search_space(const Problem& problem,
                                            const DeviceLimits& limits) const;
-  /// Refuses a config that lacks a knob, has one too many, or has a value outside Knob::values.
+  /// Refuses a config that lacks a knob, has an unknown knob, or has a value outside Knob::values.
   std::string why_not_knobs(const Config& config) const;
   /// An instance with problem, candidate and tile key; instantiate() fills in the rest.
   /// Precondition: the config has all knobs.
   Instance begin_instance(const Problem& problem, const Config& config) const;
-  /// Defines that tell the kernel the launch dimensions, so that host half and kernel cannot drift
-  /// apart. The default is none.
+  /// Defines that tell the kernel the launch dimensions, so that it can assert that they are right.
+  /// The default is none.
   virtual std::vector<std::pair<std::string, std::string>> launch_defines(
       const Config& config, const Launch& launch) const;
 
  private:
   friend struct Instance;
   /// The defines that every template understands (see the README of this folder), then one for each
-  /// knob.
+  /// knob except Knob::kLaunch.
   std::vector<std::pair<std::string, std::string>> common_defines(const Problem& problem,
                                                                   const Config& config) const;
 
-  /// Everything derived from the template's text. It is computed on first use, so that a program
-  /// does not wait for the texts of families that it does not run.
+  /// Everything derived from the template's text and the knobs; computed on first use, so that a
+  /// program does not wait for the texts of families that it does not run.
   struct Text {
     std::vector<SourceFile> includes;
     std::string template_fingerprint;
@@ -172,14 +171,14 @@ std::optional<Candidate> parse_candidate(std::string_view text);
 
 /// The families of one backend, in the order of its families.cpp.
 struct BackendFamilies {
-  std::string_view backend;  ///< "cuda"
+  std::string_view backend;  ///< for example "cuda"
   int number = 0;            ///< of the backend, in stored rows and the C ABI: never renumber
-  std::vector<const Family*> families;  ///< in teaching order, the simplest first
+  std::vector<const Family*> families;  ///< the simplest first
   const Family* baseline = nullptr;     ///< the naive kernel that the others are compared with
   /// The start of a shell command that compiles a source as the library compiles it.
   std::string (*compiler_command)(const Source& source, const DeviceLimits& limits) = nullptr;
 };
-/// One entry for each folder with a families.cpp, sorted by name.
+/// One entry for each backend, sorted by name.
 std::span<const BackendFamilies* const> all_families();
 /// Null if there is no such backend.
 const BackendFamilies* find_families(std::string_view backend);
@@ -188,8 +187,9 @@ const BackendFamilies* find_families(std::string_view backend);
 std::span<const Family* const> families(std::string_view backend);
 /// The naive kernel that the others are compared with. Precondition: the backend exists.
 const Family& baseline_family(std::string_view backend);
-/// Return 0 if no backend has this name, and "" if no backend has this number.
+/// 0 if no backend has this name.
 int backend_number(std::string_view backend);
+/// "" if no backend has this number.
 std::string_view backend_name(int number);
 /// Null if no family has this name. Names are unique across backends.
 const Family* find_family(std::string_view name);
@@ -202,7 +202,7 @@ Instantiation instantiate(const Problem& problem, const Candidate& candidate,
 /// order. Not empty for a well-formed problem with M, N, batch >= 1 on a supported device.
 std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// The best predicted candidate, which runs when the cache knows nothing about the problem.
+/// The best predicted candidate. Throws std::logic_error if there is none.
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,7 @@
 #pragma once
 
-// Tiling: the division of a problem into CTAs. Also the common parts of the CUDA families' cost
-// models.
+// Tiling, the division of a problem into CTAs, and the common parts of the CUDA families'
+// constraints and cost models.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,8 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return ceil_divide(value, multiple) * multiple;
 }
 
-/// The tiles of D and the CTAs that compute them: one for each tile, split-K slice and batch entry.
+/// The tiles of D and the CTAs that compute them: one CTA for each tile, split-K slice and batch
+/// entry.
 struct Tiling {
   std::int64_t tiles_m = 1, tiles_n = 1, batch = 1, split_k = 1;
 
@@ -38,16 +39,16 @@ Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1)
 /// the counters, however many tiles D has, and a partial tile for each CTA. 0 if split_k is 1.
 std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes);
 
-/// Sentences for Family::instantiate; empty if the config fits.
+/// Each why_not function returns a sentence for Family::instantiate; empty if the config fits.
 std::string why_not_cuda(const DeviceLimits& limits, int least_arch = 0);
 std::string why_not_block(int threads, int registers_per_thread, std::int64_t shared_bytes,
                           const DeviceLimits& limits);
-/// Refuses more CTAs than a grid holds, empty split-K slices, more counters than the workspace has,
-/// and a workspace larger than a quarter of the memory.
+/// Refuses more CTAs than a grid holds, empty split-K slices, more tiles than the workspace has
+/// counters, and a workspace larger than a quarter of the memory.
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 
-/// The number of these CTAs that fit on an SM at a time: at least 1.
+/// The number of CTAs of this size that an SM runs at a time; at least 1.
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits);
 
@@ -57,11 +58,12 @@ double multiply_adds_per_cycle(DataType accumulator, int arch);
 /// The duration of an empty launch inside a graph.
 constexpr double kLaunchUs = 2.0;
 
-/// The time to move these bytes between device memory and the chip. Like cycles_us(), uses the
-/// usual value (cuda/gpu_facts.h) for limits that are 0.
+/// The time to move these bytes between device memory and the chip. If the limits have no bandwidth
+/// (0), uses the usual value of cuda/gpu_facts.h.
 double memory_us(double bytes, const DeviceLimits& limits);
 
-/// The time of `cycles` at the clock of the SMs.
+/// The time of `cycles` at the clock of the SMs. If the limits have no clock (0), uses the usual
+/// value.
 double cycles_us(double cycles, const DeviceLimits& limits);
 
 /// The cycles of the SM that has the most CTAs and runs `resident` at a time: full waves, then one

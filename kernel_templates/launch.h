@@ -19,7 +19,7 @@ namespace tunedgemm::internal {
 /// zero. The rest of the workspace follows. The counters' size is fixed, so that kernels with
 /// different needs can share a workspace.
 inline constexpr std::int64_t kWorkspaceCounterBytes = 64 << 10;
-/// The last counters are reserved for the family. Split-K reductions use the others.
+/// The last bytes of the counters are reserved for the family. Split-K reductions use the others.
 inline constexpr std::int64_t kFamilyCounterBytes = 8;
 
 /// A parameter that a kernel takes by value, as bytes: any trivially copyable struct without
@@ -79,19 +79,19 @@ struct TensorMap {
 };
 inline constexpr int kMostTensorMaps = 4;
 
-/// Whether a kernel may start while the previous kernel in its stream still runs. If it may, it
-/// must itself wait for that kernel (cuda/ptx/synchronization.cuh). The launch attribute costs time
-/// if the previous kernel does not let its successor start early.
+/// Whether a kernel may start while the previous kernel in its stream still runs. If it may, the
+/// kernel itself must wait for the previous one (cuda/ptx/synchronization.cuh). The launch
+/// attribute costs time if the previous kernel does not let its successor start early.
 enum class ProgrammaticLaunch : std::int32_t {
   kNever = 0,
-  kAfterOwn = 1,  ///< only in a graph, after a kernel of this library that allows it
-  kAlways = 2,    ///< the caller promises that such kernels follow each other
+  kAfterOwn = 1,  ///< only in a captured graph, after a kernel of this library with triggers_next
+  kAlways = 2,    ///< the caller promises that kernels of this library follow each other
 };
 
 /// A kernel of the same binary that runs before the main kernel. It takes the Arguments and
 /// `parameters`, and may let the main kernel start early.
 struct Prologue {
-  std::string_view entry;  ///< a literal
+  std::string_view entry;  ///< a string literal, which lives as long as the program
   std::uint32_t grid = 0;  ///< 0: no prologue
   std::uint32_t block = 0;
   ParameterBytes parameters{};
@@ -108,7 +108,8 @@ struct Launch {
   /// 0, or kWorkspaceCounterBytes plus the bytes that follow the counters. Family::instantiate
   /// refuses a kernel that needs more counters than fit.
   std::int64_t workspace_bytes = 0;
-  /// The workspace only makes the kernel faster; without_workspace() launches it without one.
+  /// The workspace only makes the kernel faster; without_workspace() returns a launch that needs
+  /// none.
   bool workspace_is_optional = false;
   bool needs_workspace() const { return workspace_bytes > 0 && !workspace_is_optional; }
   /// The kernel computes D's transpose: in its Arguments, A and B are swapped, as are their strides

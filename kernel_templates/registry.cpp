@@ -1,5 +1,5 @@
-// The families of all backends. Each backend folder lists its own in families.cpp; the build
-// generates all_families() from the files that it finds.
+// The families of all backends. Each backend's folder lists its families in families.cpp; the build
+// generates all_families() from these files.
 
 #include <algorithm>
 #include <cassert>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kFingerprintDigits = 32;
 
-// The length comes first, so that different fields never give the same text.
+// The length comes first, so that different sequences of fields never give the same text.
 void append_field(std::string& text, std::string_view field) {
   text += std::to_string(field.size());
   text += ':';

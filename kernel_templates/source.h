@@ -34,20 +34,20 @@ struct Source {
 SourceFile embedded_file(std::string_view name);
 /// The files that the file includes, directly or indirectly, without duplicates and sorted by name.
 std::vector<SourceFile> included_files(const SourceFile& file);
-/// The name of the file that `line`, an #include "..." line of the file `from`, includes. Empty if
-/// the line is not an include.
+/// If `line` is an #include "..." line of the file `from`, the full name of the included file;
+/// otherwise empty.
 std::string included_name(std::string_view line, std::string_view from);
 /// The text with every include rewritten to the full name of the included file, for a compiler that
 /// finds its files by name (NVRTC).
 std::string with_whole_names(const SourceFile& file);
 
-/// The text without comments and blank lines. Winners thus remain valid after edits of comments.
+/// The text without comments and blank lines. Fingerprints use it, so that winners remain valid
+/// after edits of comments.
 std::string without_comments(std::string_view text);
 
 /// 32 hexadecimal digits of a hash of the file and its includes, without their comments.
 std::string template_fingerprint(const SourceFile& file, const std::vector<SourceFile>& includes);
-/// 32 hexadecimal digits of a hash of the template, the defines and the entry: equal sources give
-/// equal binaries.
+/// 32 hexadecimal digits of a hash of all that determines the binary, except compiler and device.
 std::string fingerprint(const Source& source);
 
 /// A shell command that compiles the shipped file with the same defines.

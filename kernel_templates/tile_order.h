@@ -21,11 +21,11 @@ inline bool operator==(const TileCoordinate& left, const TileCoordinate& right) 
 struct Rasterization {
   int tiles_m = 1, tiles_n = 1;
   int group = 1;         ///< rows of tiles in a group, or columns if along_n
-  bool along_n = false;  ///< groups extend along N, not along M
+  bool along_n = false;  ///< groups consist of columns of tiles, not of rows
   int cluster_m = 1, cluster_n = 1;
 };
 
-/// All tiles in the order in which they start, except the tiles of a cluster that are outside D.
+/// All tiles of D in the order in which they start. A cluster's tiles outside D are left out.
 std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization);
 /// Row by row.
 std::vector<TileCoordinate> row_major_order(int tiles_m, int tiles_n);
@@ -37,7 +37,7 @@ struct Wave {
 
   friend bool operator==(const Wave&, const Wave&) = default;
 };
-/// The order divided into waves of `at_a_time` tiles; the last one may be shorter. Precondition:
+/// The order divided into waves of `at_a_time` tiles; the last wave may be shorter. Precondition:
 /// at_a_time >= 1.
 std::vector<Wave> waves(const std::vector<TileCoordinate>& order, std::int64_t at_a_time);
 

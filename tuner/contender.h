@@ -1,6 +1,6 @@
 #pragma once
 
-// Contender: a participant of a Race. It times a candidate, or another library's kernel; the race
+// Contender: a participant of a Race. It runs a candidate or another library's kernel; the race
 // need not know which.
 
 #include <functional>
@@ -32,13 +32,13 @@ struct Preference {
 
 /// Does not own the kernel that it samples.
 struct Contender {
-  /// Times `launches` back-to-back launches.
+  /// Times `launches` launches.
   std::function<std::variant<Sample, Rejection>(int launches)> sample;
   double launch_us = 0;  ///< the approximate time of a launch, from a sample before the race
-  // decide() reads these in addition to the times.
+  // decide() reads the next two in addition to the times.
   Preference preference;
   bool is_default = false;
-  // The race fills these. Element r of every contender was measured in the same round.
+  // The race fills the rest. Element r of every contender was measured in the same round.
   std::vector<float> rounds_us;
   std::vector<double> clocks_mhz;      ///< of each round
   std::optional<Rejection> rejection;  ///< set if the contender failed and left: ignore its rounds

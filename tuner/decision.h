@@ -18,9 +18,9 @@ inline constexpr double kTieMargin = 0.005;
 inline constexpr double kTieCeiling = 0.02;
 /// A challenger must beat the default by this margin to replace it.
 inline constexpr double kDefaultMargin = kTieMargin;
-/// Used if the rounds are too few for an interval that excludes 0. A challenger then replaces the
-/// default only if it is faster by more than kTieCeiling and by more than this many median
-/// deviations of the rounds.
+/// Used if the interval contains 0, for example because there are few rounds. A challenger then
+/// replaces the default only if it is faster by more than kTieCeiling, and is either faster in all
+/// samples or faster by more than this many median deviations of the rounds.
 inline constexpr double kFarBeyondNoise = 4;
 
 /// A contender that was measured faster than the winner by more than kTieMargin but did not win.

@@ -9,7 +9,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr double kMostLaunches = 128;
-// A margin for errors of the clock and of the stated memory bandwidth.
+// A margin for errors of the timer and of the stated memory bandwidth.
 constexpr double kPlausible = 0.9;
 
 }  // namespace

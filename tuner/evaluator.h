@@ -27,8 +27,8 @@ class Trial {
   /// <= 1.
   virtual std::variant<double, Rejection> check() = 0;
 
-  /// The mean time of one launch, in microseconds, over `launches` back-to-back launches after one
-  /// uncounted launch, with cold or warm inputs, as the problem's regime requires.
+  /// The mean time of one launch, in microseconds, over `launches` launches after one uncounted
+  /// launch, in the problem's regime and launch regime.
   virtual std::variant<double, Rejection> sample(int launches) = 0;
 };
 
@@ -76,8 +76,8 @@ class Evaluator {
   /// has simulated time.
   virtual double now_seconds() = 0;
 
-  /// The roofline: the least possible time on this device in microseconds, bytes over bandwidth or
-  /// operations over peak. A sample below it is implausible.
+  /// The roofline: the least possible time on this device in microseconds, the longer of bytes over
+  /// bandwidth and operations over peak. A sample below it is implausible.
   virtual double roofline_us() const = 0;
 };
 

@@ -54,7 +54,7 @@ FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator
         return true;
       }
     }
-    // cancelled() comes first: it updates the time that is left.
+    // cancelled() comes first, because it updates the time that is left.
     return race.rounds() > 0 && (time_budget.cancelled(), time_budget.seconds_left() <= 0);
   };
   while (!race.contenders().empty() && !is_over()) {

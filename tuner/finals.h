@@ -1,6 +1,7 @@
 #pragma once
 
-// Finals: step 4. A race that ends when its decision is settled.
+// Finals: step 4 of tune(). A race that ends when its decision is settled, or after the rounds or
+// the time of the rigor.
 
 #include <cstdint>
 #include <functional>
@@ -22,8 +23,8 @@ struct FinalsReport {
 
 /// Races the contenders, which are sorted by `launch_us`, for at least one round: until the
 /// decision is settled, all rounds are done, or the time is over. If time is short, the slowest
-/// contenders except the default get no rounds; only then is the number of rounds cut. `on_round`
-/// gets the number of rounds and may be empty.
+/// contenders except the default get no rounds. If this is not enough, fewer rounds are run.
+/// `on_round` gets the number of rounds and may be empty.
 FinalsReport run_finals(std::vector<Contender*> contenders, Evaluator& evaluator,
                         const SearchLimits& search_limits, TimeBudget& time_budget,
                         std::uint64_t seed, const std::function<void(int)>& on_round);

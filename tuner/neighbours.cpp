@@ -9,19 +9,20 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The largest distance() of a useful neighbour: beyond it, a winner predicts no better than the
+// The largest distance() of a useful neighbour. A winner further away predicts no better than the
 // cost model.
 constexpr double kReach = 4;
-// A neighbour gives at most this many seeds: small problems have many ties, which resemble each
-// other.
+// A neighbour gives at most this many seeds, because small problems have many ties that resemble
+// each other.
 constexpr std::size_t kSeedsOfOneNeighbour = 3;
 
-// A winner may run unmeasured on another problem if no extent differs by more doublings.
+// A winner may run unmeasured on another problem if no extent differs by more than this many
+// doublings.
 constexpr double kNearEnough = 1;
 // The model's errors on similar shapes differ by less than this factor.
 constexpr double kModelScatter = 1.05;
-// The number of near winners to check. A check is slow: it ranks all configs of the winner's
-// problem.
+// The number of near winners to check. A check is slow, because it ranks all configs of the
+// winner's problem.
 constexpr int kNearWinners = 3;
 
 double size_difference(std::int64_t left, std::int64_t right) {

@@ -12,9 +12,9 @@
 namespace tunedgemm::internal {
 
 /// The distance between two canonical problems: the sum of the differences of log2(1 + size) over
-/// M, N, K and batch, plus 1 if alignment or alpha differ, 1/4 if strides differ, and 1/4 if the
-/// launch regime differs. Empty if the types, orders, numerics, cold or warm inputs, or epilogue
-/// classes differ: then one winner predicts nothing about the other.
+/// M, N, K and batch, plus 1 if alignments or alpha differ, 1/4 if strides or c_is_d differ, and
+/// 1/4 if the launch regimes differ. Empty if types, orders, numerics, regime, beta, bias or
+/// activation differ, because the winner of one problem then predicts nothing about the other.
 std::optional<double> distance(const Problem& left, const Problem& right);
 
 struct NearWinner {
@@ -27,8 +27,8 @@ std::vector<NearWinner> nearest_winners(const Problem& problem, const DeviceIden
                                         std::span<const Record> winners);
 
 /// The winners of at most `count` tuned problems on this device, the nearest first, each followed
-/// by its ties. There are no duplicates, and all candidates are legal for `problem`. An earlier
-/// winner of the problem itself comes first.
+/// by some of its ties. There are no duplicates, and all candidates are legal for `problem`. An
+/// earlier winner of the problem itself comes first.
 std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count);
@@ -38,15 +38,15 @@ inline constexpr int kAskedNeighbours = 32;
 
 /// The candidates for a call without a winner, the best guess first; never empty. At most one
 /// winner of a near problem on this device comes first; the cost model's order follows. The near
-/// problem must be completely tuned, with the same alignments and extents within a factor of two.
-/// The model must rate its winner about as well for `problem` as for the near problem. `ranked` are
-/// the ranked_candidates() of `problem`.
+/// problem must be completely tuned, with the same alignments and alpha, and extents within a
+/// factor of two. The model must rate the near problem's winner about as well for `problem` as for
+/// the near problem. `ranked` are the ranked_candidates() of `problem`.
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       std::vector<Instance> ranked);
 
-/// The timed candidates in `trials`, the fastest first. Skips candidates whose template has
-/// changed.
+/// The timed candidates in `trials`, the fastest first. Skips candidates that are illegal for
+/// `problem`, and those whose template has changed.
 std::vector<Instance> measured_instances(const Problem& problem, const DeviceLimits& limits,
                                          std::vector<TrialRecord> trials);
 

@@ -22,7 +22,7 @@ struct RaceOptions {
   double sample_us = 2000;       ///< the approximate length of a sample
   double cool_down_seconds = 0;  ///< before each sample
   /// The number of rounds that may be discarded because the clock dropped. Later rounds count at
-  /// any clock: a clock that stays low is normal for this device.
+  /// any clock, because a clock that stays low is normal for this device.
   int most_repeated_rounds = 0;
   std::uint64_t seed = 0;  ///< of the shuffled orders
 };
@@ -39,18 +39,20 @@ class Race {
   Race(std::vector<Contender*> contenders, Evaluator& evaluator, const RaceOptions& options);
 
   /// Runs a round and gives its times to the contenders. A contender that fails, or has an
-  /// impossible time, gets a rejection and leaves the race. If the clock dropped and time is left
-  /// to repeat the round, run_round() discards it, warms the device up and returns false.
+  /// impossible time, gets a rejection and leaves the race. If the clock dropped, and time and
+  /// most_repeated_rounds allow it, run_round() discards the round's times, warms the device up and
+  /// returns false.
   bool run_round(double seconds_left = std::numeric_limits<double>::infinity());
 
-  /// Runs a round and discards its times: some kernels do setup work in their first long sample.
+  /// Runs a round and discards its times, because some kernels do setup work in their first long
+  /// sample.
   void run_uncounted_round();
 
   /// The contenders that are still in the race.
   const std::vector<Contender*>& contenders() const { return contenders_; }
   int rounds() const { return static_cast<int>(clocks_mhz_.size()); }
   int repeated_rounds() const { return repeated_rounds_; }
-  /// The median over the rounds; 0 if unknown.
+  /// The median clock over the rounds; 0 if unknown.
   int clock_mhz() const;
 
  private:

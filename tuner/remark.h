@@ -11,18 +11,18 @@
 
 namespace tunedgemm::internal {
 
-/// A larger relative_spread() of the winner's samples means that the machine was busy: on an idle
+/// A larger relative_spread() of the winner's samples means that the machine was busy. On an idle
 /// machine the spread is at most 1 %.
 inline constexpr double kBusySpread = 0.05;
 
 enum class Winner { kDefault, kChallenger, kTunedLaunch };
 
 /// "kept: default, too few rounds to tell (another measured 1.12x, +-8.3 %)": why another contender
-/// that was measured faster did not win. Empty if the winner was measured fastest.
+/// that was measured faster did not win. Empty if none was measured faster by more than kTieMargin.
 std::string why_kept(const Decision& decision, Winner winner);
 
-/// "busy machine: samples within +-9.1 %". Empty if the winner's samples scatter as usual and the
-/// clock was steady during the finals.
+/// "busy machine: samples within +-9.1 %". Empty if the spread is at most kBusySpread and few
+/// rounds of the finals were repeated because the clock had dropped.
 std::string why_noisy(const Measurement& winner, const FinalsReport& finals);
 
 /// The two remarks, joined by "; "; an empty one is left out.

@@ -19,8 +19,9 @@ constexpr double kSampleUs = 300;
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
-// If this many candidates in a row cannot be compiled or loaded, the environment is the cause. One
-// is enough if it is rejected as unavailable, but not after the deadline: its compiler was slow.
+// If this many candidates in a row cannot be compiled or loaded, the environment is the cause. A
+// single candidate is enough if it is rejected as unavailable, unless the deadline has passed: its
+// compilation may then only have been slow.
 constexpr int kHopelesslyMany = 4;
 // The largest fraction of the budget that screening reserves for the finals.
 constexpr double kLargestReserve = 0.5;
@@ -228,8 +229,8 @@ std::variant<double, Rejection> Screening::screening_sample(Trial& trial) const 
   return first;
 }
 
-// Unloads candidates that can no longer reach the finals: thousands of loaded kernels need much
-// memory.
+// Unloads candidates that can no longer reach the finals, because thousands of loaded kernels need
+// much memory.
 void Screening::admit(ScreenedCandidate screened) {
   const auto slower = [](double us, const ScreenedCandidate& other) {
     return us < other.contender.launch_us;

@@ -1,7 +1,8 @@
 #pragma once
 
-// Screening: steps 1 to 3. Every candidate is compiled, checked and, if correct, timed. The fastest
-// reach the finals. The evaluator may compile the next candidate while this one is checked.
+// Screening: steps 1 to 3 of tune(). Every candidate is compiled, checked and, if correct, timed.
+// The fastest reach the finals. The evaluator may compile the next candidate while the current one
+// is checked.
 
 #include <cstddef>
 #include <memory>
@@ -39,15 +40,15 @@ class Screening {
             TrialLog& trial_log, PhaseSeconds& seconds);
 
   /// Tries the candidates in order until the time is over. If none is valid by then, continues
-  /// until one is. Tries candidates that spill registers only if no other is valid. May be called
-  /// again with other candidates.
+  /// until one is, unless several in a row cannot be compiled or loaded. Tries candidates that
+  /// spill registers only if no other is valid. May be called again with other candidates.
   void run(const Selection& selection);
 
   /// The candidates near the fastest so far, the fastest first: at most SearchLimits::finalists,
   /// plus the default if it is near.
   std::vector<Instance> fastest() const;
-  /// Moves the finalists out: the candidates of fastest(), and always the default. Rejects those
-  /// beyond kFarBehind as too slow.
+  /// Moves the finalists out: the candidates of fastest(), and the default even if it is slow.
+  /// Rejects other timed candidates beyond kFarBehind as too slow.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }
   /// The time of the naive kernel; 0 if it was not timed.

@@ -9,9 +9,9 @@
 namespace tunedgemm::internal {
 
 struct SearchLimits {
-  double seconds = 0;            ///< for the whole tuning, including compilation
-  int candidates = 0;            ///< how many are compiled and checked
-  int refinements = 0;           ///< the part of them reserved for variants of the best tiles
+  double seconds = 0;   ///< for the whole tuning, including compilation
+  int candidates = 0;   ///< how many are compiled and checked
+  int refinements = 0;  ///< the part of `candidates` reserved for variants of the best tiles
   int variants_of_one_tile = 0;  ///< in the first selection
   int neighbours = 0;            ///< how many tuned shapes provide seeds
   int finalists = 0;             ///< in addition to the default

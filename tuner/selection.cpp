@@ -12,8 +12,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Candidates predicted to take this many times as long as the best are never compiled, even in an
-// exhaustive search: the model errs by less.
+// Even an exhaustive search skips candidates predicted to take more than this many times as long as
+// the best, because the model errs by less.
 constexpr double kHopeless = 20;
 // Candidates of an earlier session come early if they were within this factor of its best time.
 constexpr double kPromising = 1.5;
@@ -47,7 +47,7 @@ class SelectionBuilder {
     return trial == earlier_.end() ? nullptr : trial->second;
   }
 
-  // Returns the selected candidate, or null if it is rejected.
+  // Returns the selected candidate, or null if it was rejected earlier.
   SelectedCandidate* add(const SelectedCandidate& selected) {
     const Instance& ranked = selected.ranked;
     const std::string key = key_of(ranked.candidate);
@@ -196,11 +196,11 @@ Selection select_given(const Knowledge& knowledge) {
 
 namespace {
 
-// The naive kernel is timed only if it is predicted to take at most this long: the comparison must
-// not cost more than the tuning.
+// The naive kernel is timed only if it is predicted to take less than this, because the comparison
+// must not cost more than the tuning.
 constexpr double kAffordableUs = 0.25e6;
-// The store knows only the distance in size: fetch 4x as many neighbours as needed, then keep the
-// nearest by distance().
+// The store knows only the distance in size. So 4x as many neighbours as needed are fetched, and
+// the nearest by distance() are kept.
 constexpr int kNearBySize = 4;
 
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {

@@ -1,8 +1,9 @@
 #pragma once
 
 // Selection: which candidates are tried, and in which order. The default comes first, so that it is
-// tried even on the smallest budget. Then come candidates known to be good. Then comes the cost
-// model's best, spread over different tiles, since the model errs equally for similar candidates.
+// tried even on the smallest budget. Then come candidates known to be good. Then come the cost
+// model's best candidates, spread over different tiles, since the model errs equally for similar
+// candidates.
 
 #include <cstddef>
 #include <optional>
@@ -19,7 +20,7 @@ namespace tunedgemm::internal {
 
 /// Everything known before a tuning begins. The views are used only during the call.
 struct Knowledge {
-  std::span<const Instance> ranked;           ///< all legal candidates, the best predicted first
+  std::span<const Instance> ranked;  ///< legal candidates, in the model's or the given order
   std::optional<Instance> default_candidate;  ///< always races
   std::optional<Instance> baseline;           ///< the naive kernel, not counted as a candidate
   std::span<const Instance> seeds;            ///< winners of neighbouring shapes, the nearest first
@@ -40,25 +41,26 @@ struct Selection {
   std::vector<SelectedCandidate> spilling;
 };
 
-/// Selects at most `search_limits.candidates`, minus those reserved for refine(). Leaves out
-/// candidates that were rejected earlier with the same template, except a default that was only
-/// slow. Earlier times affect only the order: the fastest candidates come early, other timed ones
-/// last.
+/// Selects at most `search_limits.candidates`, minus those reserved for refine(), and the baseline.
+/// Leaves out candidates that were rejected earlier with the same template, except those that were
+/// only unavailable and a default that was only slow. Earlier times affect only the order: the
+/// fastest candidates come early, other timed ones last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
 /// Selects `search_limits.refinements` more candidates after those of select() have been tried.
-/// First come variants of `best`, the fastest so far: the same tiles with other orders and
-/// clusters. At most half of the variants share a tile. Then come the next candidates in the cost
-/// model's order. Leaves out candidates tried in this tuning (`tried`) or earlier
-/// (`knowledge.earlier`).
+/// First come variants of `best`, the fastest candidates so far. Variants have the same tiles, but
+/// other orders and clusters. At most half of the variants share a tile. Then come the next
+/// candidates in the cost model's order. Leaves out candidates tried in this tuning (`tried`) or
+/// earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
                  std::span<const TrialRecord> tried, const SearchLimits& search_limits);
 
-/// Selects exactly `knowledge.ranked`, in its order, after the default.
+/// Selects the default and then all of `knowledge.ranked`, in its order, except candidates that
+/// were rejected earlier.
 Selection select_given(const Knowledge& knowledge);
 
 struct Ranking {
-  std::vector<Instance> ranked;      ///< all legal candidates, the best predicted first
+  std::vector<Instance> ranked;      ///< legal candidates, in the model's or the given order
   std::vector<TrialRecord> earlier;  ///< outcomes for the same problem on this device
   Selection selection;
 };

@@ -17,7 +17,7 @@ namespace tunedgemm::internal {
 double quantile(std::vector<double> values, double fraction);
 double median(std::vector<double> values);
 
-/// The median absolute deviation of the values from their median. Precondition as above.
+/// The median absolute deviation of the values from their median. Precondition: not empty.
 double median_deviation(std::vector<double> values);
 
 /// The scatter of the samples: half the distance from the 20th to the 80th percentile, relative to
@@ -48,8 +48,8 @@ struct Comparison {
   double deviation = 0;  ///< median absolute deviation of the rounds
 };
 
-/// Compares the times of each round, so that a slowdown of a whole round cancels out. Precondition:
-/// both have the same number of rounds, at least one.
+/// How much slower `rounds_us` is than `reference_us`, compared round by round, so that a slowdown
+/// of a whole round cancels out. Precondition: both have the same number of rounds, at least one.
 Comparison compare(std::span<const float> rounds_us, std::span<const float> reference_us);
 
 }  // namespace tunedgemm::internal

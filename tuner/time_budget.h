@@ -18,8 +18,8 @@ class TimeBudget {
 
   TimeBudget(Evaluator& evaluator, double seconds, std::function<bool()> cancelled);
 
-  /// Asks whether the user has cancelled, and remembers the answer. After cancellation only the
-  /// grace period is left. The time in the user's callback does not count.
+  /// Asks whether the user has cancelled, and remembers a yes. After cancellation only the grace
+  /// period is left. The time in the user's callback does not count.
   bool cancelled();
   double seconds_left();
   double seconds_spent();

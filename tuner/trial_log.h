@@ -1,7 +1,7 @@
 #pragma once
 
-// TrialLog: stores the outcome of every candidate at once. If a tuning is killed, the next one
-// keeps its outcomes and does not run a crashing candidate again.
+// TrialLog: stores the outcome of every candidate immediately. If a tuning is killed, the next
+// tuning knows its outcomes and does not run a crashing candidate again.
 
 #include <cstddef>
 #include <string>
@@ -19,8 +19,8 @@ class TrialLog {
   /// Takes over outcomes that the store already has.
   void adopt(std::vector<TrialRecord> trials) { trials_ = std::move(trials); }
 
-  /// Returns the number of the candidate's line. Adds a line if the candidate has none; the new
-  /// line is not stored yet.
+  /// Begins a new line for the candidate, which replaces its old line if there is one. Returns the
+  /// line's number. The new line is not stored yet.
   std::size_t open(const Instance& instance);
   TrialRecord& at(std::size_t line) { return trials_[line]; }
   /// Stores the line's current state.
@@ -36,7 +36,8 @@ class TrialLog {
 };
 
 /// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process
-/// dies, or if an exception is thrown (a lost device). The candidate is then blamed.
+/// dies, or if an exception is thrown (a lost device). The candidate, or the problem, is then
+/// blamed.
 class [[nodiscard]] InFlight {
  public:
   InFlight(const Task& task, const TrialRecord& trial);

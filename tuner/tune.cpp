@@ -34,7 +34,7 @@ std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) 
   return contenders;
 }
 
-// In a worker no race mark is needed: its parent knows which candidate runs.
+// A worker needs no race mark, because its parent process knows which candidate runs.
 FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                   const SearchLimits& search_limits, TimeBudget& time_budget,
                   std::span<const TrialRecord> crashes) {
@@ -49,7 +49,7 @@ FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                     });
 }
 
-// Stores the outcomes and keeps only the finalists that ran all rounds.
+// Stores the outcomes, and removes finalists that failed or got no rounds.
 void write_outcomes(std::vector<ScreenedCandidate>& screened, const FinalsReport& finals,
                     TrialLog& trial_log) {
   for (const ScreenedCandidate& candidate : screened) {
@@ -125,7 +125,7 @@ std::string remark_of(const Decision& decision, const std::vector<ScreenedCandid
   return joined_remarks(kept, why_noisy(record.measurement, finals));
 }
 
-// After too many crashes only candidates that were timed before are tried.
+// Used after too many crashes. Removes all candidates that were not timed in an earlier tuning.
 void keep_those_that_ran(Ranking& ranking) {
   const auto has_run = [&](const SelectedCandidate& selected) {
     const Candidate& candidate = selected.ranked.candidate;

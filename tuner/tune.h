@@ -31,31 +31,32 @@ struct Progress {
   double best_us = 0;       ///< 0 until a candidate has been timed
 };
 
-/// The process that a crash ends: the caller's, or a worker that can be restarted.
+/// The process that a crash ends: the caller's process, or a worker that can be restarted.
 enum class CrashCost { kCaller, kWorker };
 
 struct TuneOptions {
   Rigor rigor = Rigor::kNormal;
   Budget budget;
-  /// Empty: all legal candidates in the cost model's order. Else exactly these, in this order, plus
-  /// the default. All must be legal.
+  /// Empty: all legal candidates in the cost model's order. Otherwise only these, in this order,
+  /// after the default. All must be legal.
   std::vector<Candidate> candidates;
   /// The candidate that a challenger must beat; empty: default_candidate().
   std::optional<Candidate> default_candidate;
   std::uint64_t seed = 0;  ///< of the shuffled orders in the finals
   /// May be empty; called from the tuning thread.
   std::function<void(const Progress&)> on_progress;
-  /// May be empty; called between candidates and rounds. It may wait until the device is idle: that
+  /// May be empty; called between candidates and rounds. It may wait until the device is idle; that
   /// time does not count against the budget.
   std::function<bool()> cancelled;
   /// Whether the tuning runs beside a program's calls. It then takes at most a tenth of the free
-  /// memory. If it is cancelled, it keeps only its outcomes and no winner; the next tuning
-  /// continues from them.
+  /// memory. If it is cancelled, its outcomes are kept, but it yields no winner; the next tuning
+  /// continues from those outcomes.
   bool in_background = false;
   /// Sets the number of crashes after which tuning stops; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;
   /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the
-  /// seconds after which it counts as hung; called with null when that operation has returned.
+  /// seconds after which it counts as hung. Called with null when loading, checking or timing has
+  /// ended.
   std::function<void(const Candidate*, double seconds)> on_candidate;
   /// A candidate counts as hung after the cost model's estimate plus this many seconds; 0: 30.
   double candidate_seconds = 0;

@@ -1,15 +1,15 @@
 #pragma once
 
-// FileSizeSignalBlocked: if a file exceeds the process's size limit (ulimit -f), the write fails as
-// on a full disk instead of killing the process.
+// FileSizeSignalBlocked: a write beyond the process's file size limit (ulimit -f) fails, as on a
+// full disk, instead of killing the process.
 
 #include <csignal>
 #include <ctime>
 
 namespace tunedgemm::internal {
 
-/// Blocks SIGXFSZ in this thread during the object's lifetime: the system sends it to the thread
-/// that writes. The program's own handling of the signal does not change.
+/// Blocks SIGXFSZ in this thread during the object's lifetime. The system sends this signal to the
+/// thread that writes. The program's own handling of the signal does not change.
 class [[nodiscard]] FileSizeSignalBlocked {
  public:
   FileSizeSignalBlocked() noexcept {

@@ -2,7 +2,7 @@
 
 // The library's log: the spdlog logger "tunedgemm" on standard error, at level warn unless the
 // program sets another level. If the program has already registered a logger with that name, the
-// library uses it. Any thread may log.
+// library uses that logger. Any thread may log.
 
 #include <functional>
 #include <string_view>
@@ -16,7 +16,7 @@ void log_info(std::string_view sentence) noexcept;
 
 enum class LogLevel { kInfo, kWarning };
 /// From now on all messages go only to the listener, which must not throw and may be called by any
-/// thread. This lets a process forward its log to another one.
+/// thread. This lets a process forward its log to another process.
 void send_log_to(std::function<void(LogLevel, std::string_view)> listener);
 
 }  // namespace tunedgemm::internal

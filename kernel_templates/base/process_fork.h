@@ -3,8 +3,8 @@
 // The library survives fork() by a rule and a gate. The rule: a context belongs to the process that
 // created it, and a child process creates its own. The gate is needed because a child has only one
 // thread: a lock that another thread of the parent held stays locked forever. The few process-wide
-// locks (SQLite's, the logger's) are therefore taken only inside a ForkGuard, and fork() waits
-// until no thread is inside one.
+// locks (SQLite's, the logger's) are therefore taken only while a ForkGuard exists, and fork()
+// waits until none exists.
 
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ class [[nodiscard]] ForkGuard {
   ForkGuard& operator=(const ForkGuard&) = delete;
 };
 
-/// getpid() without a system call. A context created under another process id belongs to a parent
+/// getpid(), cached. A context created under another process id belongs to an ancestor of this
 /// process.
 pid_t process_id() noexcept;
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// SHA-256 (FIPS 180-4). It is in base/ because every layer uses it to identify keys and stored
-// binaries.
+// SHA-256 (FIPS 180-4). It is in base/ because several layers use it.
 
 #include <array>
 #include <cstddef>

@@ -5,7 +5,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// One UTF-8 character; 0 bytes if the text does not begin with one.
+// The UTF-8 character at the start of a text; `bytes` is 0 if there is none.
 struct Character {
   std::uint32_t code_point = 0;
   std::size_t bytes = 0;

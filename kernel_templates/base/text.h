@@ -1,6 +1,6 @@
 #pragma once
 
-// Functions that escape foreign text, and that parse and join the library's own texts.
+// Escapes foreign text; parses and joins the library's own texts.
 
 #include <array>
 #include <cstddef>
@@ -11,17 +11,16 @@
 
 namespace tunedgemm::internal {
 
-// Makes foreign text (names in lists, compiler logs, rows of a cache, paths) safe to print: the
-// result cannot control a terminal or make it show different text.
+// printable() makes foreign text (names in lists, compiler logs, rows of a cache, paths) safe to
+// print. The result cannot control a terminal, or make a terminal show different text.
 
 enum class Lines { kMany, kOne };
 
-/// The text, with every control character and direction mark written like "\u001b", and every byte
-/// that is not UTF-8 written like "\xff". Newlines and tabs stay if several lines are allowed.
+/// The text, with every control character, line separator and direction mark written like "\u001b",
+/// and every byte that is not UTF-8 written like "\xff". With kMany, newlines and tabs stay.
 std::string printable(std::string_view text, Lines lines);
 
-// Problems and configs have a text form: words "name=value", separated by spaces. The names of a
-// table's rows are joined at compile time, so that help and error messages name every row.
+// Problems and configs have a text form: words "name=value", separated by spaces.
 
 /// The fields of `text` in order; a word without '=' becomes a field with an empty value. Views
 /// into `text`.
@@ -30,6 +29,7 @@ std::vector<std::pair<std::string_view, std::string_view>> split_fields(std::str
 /// The parts of `text` between separators; one empty part for an empty text. Views into `text`.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+/// The names of a table's rows, joined at compile time for help and error messages.
 struct NameList {
   std::array<char, 256> characters{};
   std::size_t size = 0;

@@ -37,14 +37,14 @@ struct NaiveCost {
   double multiply_adds_per_cycle = 1;  ///< of an SM full of threads
   double cycles_per_step = 1;          ///< per step of K, for a thread alone on its SM
 };
-/// The time of an empty launch plus the longer of two times: of all multiply-adds at the full rate,
-/// or of `steps_of_a_thread` steps in sequence at the latency of a single thread.
+/// The time of an empty launch plus the longest of three times: all multiply-adds at the full rate,
+/// `steps_of_a_thread` steps of a thread alone on its SM, and the memory traffic.
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
-/// The number of elements of B that a warp loads, relative to the number that it uses. The warp's
-/// threads are neighbours along N. The ratio is 1 if they load the same element or neighbouring
-/// elements. It is larger if each thread touches a different cache line.
+/// An estimate of the elements of B that a warp loads for each element that it uses. The warp's
+/// threads are neighbours along N. If B is row-major, they load neighbouring elements: the ratio is
+/// 1. If B is column-major, each thread touches a different cache line: the ratio is larger.
 double scatter_of_b(const Problem& problem);
 
 }  // namespace tunedgemm::internal

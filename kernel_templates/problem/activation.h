@@ -1,16 +1,16 @@
 #pragma once
 
-// The table of activations. The host halves, the kernels and the verifier read it instead of
-// comparing enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and those
-// in f64 are in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++
-// without library headers.
+// The table of activations. Code takes an activation's properties from it instead of comparing
+// enumerators. The formulas for the kernels are in cuda/common/activation.cuh, and those in f64 are
+// in cuda/reference/activation.cuh. Kernels include this file, so it is plain C++ without the
+// standard library.
 
 #include "../cuda/common/host_device.cuh"
 
 namespace tunedgemm::internal {
 
-/// tunedgemm.h documents the formulas. The numbers are stored on disk and cross the C ABI: never
-/// renumber.
+/// tunedgemm.h documents the formulas. The numbers cross the C ABI, and fingerprints of kernels
+/// depend on them: never renumber.
 enum class Activation : int {
   kNone = 0,
   kRelu = 1,
@@ -26,22 +26,22 @@ enum class Activation : int {
 struct ActivationTraits {
   Activation activation;
   const char* name;  ///< in texts and tables
-  /// Whether the activation has a call or a division: it is too long to be unrolled, and kernels
-  /// may approximate it.
+  /// Whether the activation has a call or a division. It is then too long to be unrolled, and
+  /// kernels may approximate it.
   bool is_long;
   /// 1: the slope is at most `steepest` (leaky_relu's slope below 0 is an argument of the call). 2:
   /// the slope is at most `steepest` times |x|, like that of steepest / 2 * x^2.
   int degree;
   double steepest;
-  double host_cycles;      ///< for an f32 on a CPU: vector instructions, or a call
-  double host_cycles_f64;  ///< for an f64
+  double host_cycles;      ///< of an f32 on a CPU: vector instructions, or a call
+  double host_cycles_f64;  ///< of an f64 on a CPU
 };
 
 struct ActivationTable {
   ActivationTraits rows[9];
 };
 
-/// A function, since NVRTC would store a constant table in every kernel.
+/// The table is a function, since NVRTC would store a constant table in every kernel.
 // clang-format off
 TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
   return {{

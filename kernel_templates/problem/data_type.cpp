@@ -72,7 +72,8 @@ double largest(DataType type) {
   if (is_integer(type)) {
     return std::ldexp(1.0, format.mantissa_bits) - 1;
   }
-  // All mantissa bits set; without infinities the mantissa is one less and the exponent one more.
+  // All mantissa bits set. Without infinities the exponent is one more and the mantissa one less,
+  // since only all ones are NaN.
   const int exponent = exponent_bias(format) + (format.has_infinity ? 0 : 1);
   const int missing_steps = format.has_infinity ? 1 : 2;
   return std::ldexp(std::ldexp(2.0, format.mantissa_bits) - missing_steps,

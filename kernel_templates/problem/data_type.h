@@ -13,7 +13,7 @@
 
 namespace tunedgemm::internal {
 
-/// One element type. The numbers are stored on disk and cross the C ABI: never renumber.
+/// One element type. The numbers cross the C ABI: never renumber.
 enum class DataType : std::int32_t {
   kF64 = 1,
   kF32 = 2,
@@ -45,7 +45,8 @@ struct DataTypeTraits {
   /// Whether tensor cores multiply the type, directly or after a conversion, which is exact except
   /// from f32 to tf32.
   bool tensor_cores;
-  /// Whether it may be mixed with other fp8 types, has a choice of numerics, and has scales.
+  /// Whether the type is an fp8 type. A and B may have different fp8 types; fp8 has a choice of
+  /// numerics, and scales.
   bool is_fp8;
 };
 
@@ -90,14 +91,14 @@ DataType accumulator(DataType a, DataType b);
 bool is_fp8(DataType type);
 bool is_integer(DataType type);
 
-/// For a float: half the distance between neighbours, relative to the value; 0 for an integer.
+/// For a float, half the distance between 1 and the next larger number; 0 for an integer.
 double unit_roundoff(DataType type);
-/// The distance between neighbours next to zero.
+/// The smallest positive number of the type.
 double smallest_step(DataType type);
 double largest(DataType type);
 
 /// Empty if the library can multiply A of type `a` by B of type `b` into D of type `d`, else a
-/// sentence that names the types and the possible types.
+/// sentence that says which types are possible.
 std::string why_not_types(DataType a, DataType b, DataType d);
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,7 @@
 #pragma once
 
 // The bit format of an element. The verifier's kernels include this file, so it is plain C++
-// without library headers.
+// without the standard library.
 
 namespace tunedgemm::internal {
 

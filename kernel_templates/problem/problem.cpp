@@ -18,7 +18,7 @@ Order flipped(Order order) {
   return order == Order::kRowMajor ? Order::kColumnMajor : Order::kRowMajor;
 }
 
-// A matrix is `count` lines (rows if row-major) of `length` elements.
+// A matrix is `count` lines (rows, or columns if column-major) of `length` elements.
 struct Lines {
   std::int64_t count = 0;
   std::int64_t length = 0;
@@ -100,8 +100,8 @@ std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::i
   return "";
 }
 
-// The matrices D of a batch must not overlap, otherwise the result depends on the order of writes.
-// They may be consecutive, or interleaved row by row.
+// The matrices D of a batch must not overlap; otherwise the result would depend on the order of
+// writes. They may be consecutive, or interleaved row by row.
 std::string why_not_batch_of_d(const Problem& problem) {
   if (problem.batch <= 1 || problem.m == 0 || problem.n == 0) {
     return "";

@@ -5,9 +5,9 @@
 //     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
-// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). Exactly
-// those properties have a field that may change which kernel is legal or fastest. Pointers, alpha's
-// value and the activation's slope have none: they are arguments of the call.
+// so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). A property
+// has a field if and only if it may change which kernel is legal or fastest. Pointers, the values
+// of alpha and beta, and the activation's slope have no field: they are arguments of the call.
 
 #include <cstdint>
 #include <optional>
@@ -21,11 +21,11 @@ namespace tunedgemm::internal {
 
 inline constexpr ActivationTable kActivations = activation_table();
 
-/// More than any program's address space. It is far below 2^63, so that sums of offsets do not
+/// No address space is larger. The limit is far below 2^63, so that sums of offsets do not
 /// overflow, for example if a tile ends beyond the last row.
 inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 
-// All enumerators below are stored on disk and cross the C ABI: never renumber.
+// Most enumerators below cross the C ABI or enter the fingerprints of kernels: never renumber any.
 
 enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 
@@ -33,21 +33,22 @@ enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 /// column.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
 
-/// Only a scalar's class is part of the problem. If `beta` is of class kZero, C is never read.
+/// The class of alpha or beta. Their values are not part of the problem. If `beta` is of class
+/// kZero, C is never read.
 enum class ScalarClass : std::int32_t { kZero = 0, kOne = 1, kOther = 2 };
 
-/// The arithmetic of the products. Only f32 inputs (the first three) and fp8 inputs (the last two)
-/// have a choice.
+/// The arithmetic of the products. f32 inputs have the first three choices, fp8 inputs the last
+/// two, and other inputs only kIeee.
 enum class Numerics : std::int32_t {
-  kIeee = 0,      ///< f32 products and sums in f32; the only one for f64, f16, bf16 and s8
+  kIeee = 0,      ///< f32 products and sums in f32; the only choice for f64, f16, bf16 and s8
   kTf32 = 1,      ///< f32 inputs rounded to tf32 (10 mantissa bits), accumulated in f32
-  kEmulated = 2,  ///< f32 inputs split into parts; the error is at most that of kIeee
+  kEmulated = 2,  ///< f32 inputs split into three bf16; the same error bound as kIeee
   kFast = 3,      ///< fp8 accumulated in the tensor core's precision
   kPromoted = 4,  ///< fp8 partial sums added to f32 accumulators at short intervals
 };
 
-/// The inputs with which tuning measures: inputs that are not in the cache (the usual case), or the
-/// same inputs again.
+/// The state of the inputs while tuning measures: not in the caches of the GPU or CPU (the usual
+/// case), or still cached because the same inputs are used again.
 enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
 
 /// The kernel that precedes a launch, in tuning and in a program: an unrelated kernel (the usual
@@ -82,34 +83,36 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// A problem with packed matrices, 16-byte aligned if the sizes allow it, alpha = 1 and beta = 0.
-/// `layout` has a letter for A and one for B: n = row-major, t = column-major ("nn", "nt", "tn",
-/// "tt"). Numerics is kIeee, or kFast for fp8. Throws std::invalid_argument with a sentence if the
-/// layout or the types are bad.
+/// A problem with batch = 1, packed matrices, the largest alignments that the sizes allow, alpha =
+/// 1 and beta = 0. `layout` has a letter for A and one for B: n = row-major, t = column-major
+/// ("nn", "nt", "tn", "tt"). Numerics is kIeee, or kFast for fp8. Throws std::invalid_argument with
+/// a sentence if the layout, a type or a size is bad.
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
                      DataType d, std::string_view layout = "nn");
 
 /// Empty if the problem is well formed; otherwise a sentence with the bad value and the remedy.
-/// Sizes may be zero. Leading dimensions must cover the rows. No matrix, leading dimension or batch
-/// stride may span more than kMostBytes. Types and numerics must match.
+/// Sizes may be zero. Leading dimensions must cover the rows (columns if column-major). No matrix,
+/// leading dimension or batch stride may span more than kMostBytes. The numerics must suit the
+/// types. The batch entries of D must not overlap.
 std::string why_not(const Problem& problem);
 
 /// The same multiplication as its transpose: swaps A and B, M and N, and row and column bias, and
 /// flips every order.
 Problem transposed(const Problem& problem);
 
-/// The same multiplication with D row-major: a column-major D is computed as its transpose. Fields
-/// without effect are reset, so that equal work has equal keys. These are the batch strides if
-/// batch is 1, and all of C if beta is zero.
+/// The same multiplication with D row-major: a column-major D is computed as its transpose.
+/// Differences without effect are removed, so that equal work has equal keys. Batch strides are 0
+/// if batch is 1; C equals D if beta is zero; K is 0 if alpha is zero; alpha is kOne; and beta is
+/// kZero or kOther.
 struct Canonical {
   Problem problem;
   bool swapped = false;  ///< A and B were swapped: swap their pointers and scales too
 };
 Canonical canonical(const Problem& problem);
 
-/// One line with every field by name, e.g.
-/// "m=512 n=768 k=64 batch=1 a=f16,row,64,0,16 b=... c=... d=... c_is_d=0 alpha=one beta=zero
-/// activation=none bias=none numerics=ieee regime=cold". Parsing it gives the same Problem.
+/// One line with the fields by name (see kFieldsAlwaysWritten), e.g. "m=512 n=768 k=64 batch=1
+/// a=f16,row,64,0,16 b=... c=... d=... c_is_d=0 alpha=one beta=zero activation=none bias=none
+/// numerics=ieee regime=cold". Parsing it gives the same Problem.
 std::string to_text(const Problem& problem);
 std::optional<Problem> parse_problem(std::string_view text);
 
@@ -119,19 +122,20 @@ std::string fingerprint(const Problem& problem);
 
 /// "f16→f16", "e4m3×e5m2→bf16", with the numerics if there is a choice: "f32→f32 tf32".
 std::string types_text(const Problem& problem);
-/// "nn", "nt", "tn", "tt": a letter for A and one for B, n = row-major; " C:col" is appended for a
-/// column-major C.
+/// "nn", "nt", "tn", "tt": a letter for A and one for B, n = row-major. " C:col" or " D:col" is
+/// appended if C is read and column-major, or D is column-major.
 std::string layout_text(const Problem& problem);
-/// The fused operations, or "": "beta bias/col gelu_tanh".
+/// The fused operations, e.g. "beta·C bias/col gelu_tanh"; "" if there are none.
 std::string epilogue_text(const Problem& problem);
 
 /// 2 m n k batch, as a double since it may exceed 2^63.
 double flops(const Problem& problem);
-/// Bytes of A, B and D (and C if it is read), each counted once.
+/// The bytes of A and B, and of D, which counts twice if C is read. A matrix that all batch entries
+/// share counts once.
 double minimum_bytes(const Problem& problem);
 
-/// The number of elements that a rows x columns matrix with this order, stride and batch spans,
-/// from its first to its last element; empty if they are more than kMostBytes.
+/// The number of elements from the first to the last element of a rows x columns matrix with this
+/// order, stride and batch; empty if they take up more than kMostBytes bytes.
 std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t rows,
                                           std::int64_t columns, std::int64_t batch);
 

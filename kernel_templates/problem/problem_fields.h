@@ -15,19 +15,22 @@
 
 namespace tunedgemm::internal {
 
-/// A field has one value, a matrix field five. Each is a number or a word.
+/// A value of a field: a number or a word.
 using FieldValue = std::variant<std::int64_t, std::string>;
+/// A matrix field has five values; every other field has one.
 inline constexpr std::size_t kMostValues = 5;
 
 struct ProblemField {
   std::string_view name;
   std::vector<FieldValue> (*values)(const Problem& problem);
-  /// Parses the text into the problem, and returns whether it is valid. It may accept more
-  /// spellings than text() returns.
+  /// Parses the text into the problem, and returns whether the text is valid. Accepts what text()
+  /// returns, and possibly other spellings.
   bool (*read)(std::string_view text, Problem& problem);
-  /// The database column of each value; "" if the value is in another column.
+  /// The database column of each value; "" if the value needs no column, since it is always the
+  /// same or equals another column's.
   std::array<std::string_view, kMostValues> columns;
-  /// The help text of `tunedgemm`'s shapes; empty if shapes express the field in another way.
+  /// Help for users who write shapes for `tunedgemm`; empty if shapes express the field in another
+  /// way.
   std::string_view meaning;
   std::string_view expected;  ///< the texts that read() accepts
 
@@ -35,7 +38,7 @@ struct ProblemField {
   std::string text(const Problem& problem) const;
 };
 
-/// In the order of the problem's text.
+/// All fields, in the order of the problem's text.
 std::span<const ProblemField> problem_fields();
 /// The text always contains these first fields. It contains a later field only if its value is not
 /// the default, so that a new field leaves the keys of older problems unchanged.

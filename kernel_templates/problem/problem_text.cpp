@@ -12,7 +12,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-// The parsers return whether the text is valid.
+// The read functions return whether the text is valid.
 
 template <class Integer>
 bool read(std::string_view text, Integer& value) {
@@ -181,7 +181,7 @@ std::optional<Problem> parse_problem(std::string_view text) {
       return std::nullopt;
     }
   }
-  // If a field is missing or occurs twice, the two texts differ.
+  // If a field is missing, repeated or out of order, the two texts differ.
   return to_text(problem) == text ? std::optional(problem) : std::nullopt;
 }
 

@@ -1,11 +1,11 @@
-// The arguments of every kernel on the GPU and the CPU, passed by value. The host code that fills
-// them includes this file, so it is plain C++ without includes.
+// The arguments of every kernel on the GPU and the CPU. Host code includes this file, too, so it is
+// plain C++ without includes.
 #pragma once
 
 struct Arguments {
   const void* a;
   const void* b;
-  const void* c;  // read only if beta is not of class zero; may be d
+  const void* c;  // never read if beta is of class zero; may be d
   void* d;
   const void* bias;  // of D's type: m values, one per row of D, or n, one per column; may be null
   const float* scale_a;  // one value, or null for 1

@@ -5,7 +5,8 @@
 //   const Epilogue epilogue = begin_epilogue(arguments, batch_index);   // once per thread
 //   d[...] = apply_epilogue(epilogue, accumulator, m, n);               // once per element
 //
-// It computes in the accumulator's type. For s32 it computes in f64, which holds every s32 exactly.
+// It computes in the accumulator's type, except that s32 is computed in f64, which holds every s32
+// exactly.
 #pragma once
 
 #include "activation.cuh"
@@ -23,7 +24,7 @@ struct Epilogue {
   const TypeD* c;
   long long c_stride_m, c_stride_n;
   const TypeD* bias;
-  bool is_identity;  // D is the rounded accumulator (used for integers only)
+  bool is_identity;  // D is the accumulator (used only for integers)
 };
 
 __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
@@ -48,7 +49,7 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   return epilogue;
 }
 
-// These activations are not unrolled, since their copies would make up most of a kernel.
+// Long activations are not unrolled, since their copies would make up most of a kernel.
 constexpr bool kLongActivation = traits(kActivation).is_long;
 
 // The `Functions` of activation.cuh.

@@ -2,9 +2,9 @@
 #pragma once
 
 #ifdef __CUDACC__
-// Constexpr functions that kernel and host half share (shape.h).
+// For constexpr functions that kernels and host code share (shape.h).
 #define TUNEDGEMM_CONSTEXPR __host__ __device__ constexpr
-// Functions that the kernels of both devices share.
+// For functions that GPU kernels and CPU kernels share.
 #define TUNEDGEMM_DEVICE_INLINE __device__ __forceinline__
 #else
 #define TUNEDGEMM_CONSTEXPR constexpr

@@ -5,7 +5,8 @@
 //   multiply_add      sum += x * y;  add: sum += x;  divide: x / y
 //
 // No toolkit header is used, so that NVRTC needs no include path. A conversion is one PTX
-// instruction (PTX ISA, "Data Movement and Conversion Instructions: cvt") or a few shifts.
+// instruction (PTX ISA, "Data Movement and Conversion Instructions: cvt") or a few operations on
+// bits.
 #pragma once
 
 using f64 = double;
@@ -29,7 +30,7 @@ struct e5m2 {
 // Converts two e4m3 (the first in the low byte) to two f16 (the first in the low half).
 __device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
   unsigned result;
-// This needs #if: other architectures reject the instruction even in a branch that is never taken.
+// This needs #if: older architectures reject the instruction even in a branch that is never taken.
 #if __CUDA_ARCH__ >= 890
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(pair));
 #else
@@ -134,7 +135,7 @@ __device__ __forceinline__ void multiply_add(s32 x, s32 y, s32& sum) {
                          static_cast<unsigned>(sum));
 }
 
-// sum += x, also modulo 2^32.
+// sum += x. The s32 version computes modulo 2^32, like multiply_add().
 __device__ __forceinline__ void add(f32 x, f32& sum) {
   sum += x;
 }
@@ -145,8 +146,8 @@ __device__ __forceinline__ void add(s32 x, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
 }
 
-// x / y. In f32 the error is at most 2 units in the last place: exact division would call a
-// subroutine, which takes registers.
+// x / y. The f32 version has an error of at most 2 units in the last place, because exact division
+// would call a subroutine, which takes registers.
 __device__ __forceinline__ f32 divide(f32 x, f32 y) {
   f32 result;
   asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));

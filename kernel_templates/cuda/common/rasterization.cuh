@@ -31,8 +31,9 @@ TUNEDGEMM_CONSTEXPR TileCoordinate tile_at(int index, int tiles_m, int tiles_n, 
 }
 
 // The origin of the last tile, a multiple of `unit` elements. A tile that would reach beyond D is
-// moved back until it ends with D, or less than `unit` elements after it. The tile then recomputes
-// elements of its neighbour and gets the same bits. A tile must not be moved if D overwrites C.
+// moved back, but not before 0, until it ends with D or less than `unit` elements after D. The tile
+// then recomputes elements of its neighbour and gets the same bits. A tile must not be moved if D
+// overwrites C.
 TUNEDGEMM_CONSTEXPR long long last_origin(long long extent, int block, int unit) {
   const long long origin = (extent - block + unit - 1) / unit * unit;
   return origin > 0 ? origin : 0;

@@ -1,7 +1,7 @@
 // Split-K: several CTAs compute one tile of D in one launch, each over a slice of K. The result has
 // the same bits every time. Each CTA stores its partial tile in the workspace. The partial tiles
 // are added in the order of the slices, either by the CTA that arrives last (arrives_last below) or
-// by all CTAs of the tile (split_k_reduction.cuh).
+// by several CTAs of the tile (split_k_reduction.cuh).
 //
 //   workspace:  64 KiB of counters, one per tile, zero before and after | partial tiles
 //               (the last 8 bytes of the counters: ../wgmma/claim_cluster_id.cuh)
@@ -13,8 +13,8 @@
 constexpr long long kCounterBytes =
     64 << 10;  // the same for all kernels, which may share the workspace
 
-// The partial tile of a slice. `tile` is its index in the whole batch, and `elements` is the size
-// of a partial tile.
+// The partial tile of a slice. `tile` is the index of the tile of D in the whole batch, and
+// `elements` is the size of a partial tile.
 __device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tile,
                                                      int slice, int split_k, int elements) {
   char* const partials = static_cast<char*>(arguments.workspace) + kCounterBytes;

@@ -2,7 +2,7 @@
 // of the same tile of D. The groups add the slices in the same launch. The result always has the
 // same bits, in whatever order the groups run. Each group stores its partial tile in the workspace.
 // After the last group has arrived, the tile is divided into reduction chunks. The last group, and
-// the groups that waited for it, take one chunk after another. For each chunk, a group adds the
+// the groups that still wait for it, take one chunk after another. For each chunk, a group adds the
 // slices in order and stores the sum. A group waits only for a short time, because the groups that
 // it waits for may not start before it ends. The last group never waits.
 //
@@ -61,7 +61,7 @@ struct SplitKReduction {
   __device__ __forceinline__ static bool all_have_arrived(unsigned count) {
     return count % kGone / kArrived == kSlices;
   }
-  // Whether every other group has left: it gave up waiting, or it asked when no chunk remained.
+  // Whether every other group has left, because it gave up waiting or asked when no chunk remained.
   __device__ __forceinline__ static bool others_have_left(unsigned count) {
     const int taken = count / kTaken;
     return max(taken - kChunks, 0) + count % kTaken / kGone == kSlices - 1;
@@ -89,8 +89,8 @@ struct SplitKReduction {
   }
 };
 
-// `tile` is its index in the whole batch, `elements` is the size of a partial tile, and `shared`
-// points to an int in shared memory.
+// `tile` is the index of the tile of D in the whole batch, `elements` is the size of a partial
+// tile, and `shared` points to an int in shared memory.
 template <int kSlices, int kChunks>
 __device__ __forceinline__ SplitKReduction<kSlices, kChunks> split_k_reduction(
     const Arguments& arguments, long long tile, int elements, const ThreadGroup& group,

@@ -46,7 +46,7 @@ struct OutputMatrix {
     }
   }
 
-  // Stores a warp's 16 rows of kColumns elements, starting at D[m, n], if D is not aligned for
+  // Stores a warp's 16 rows of kColumns elements, starting at D[m, n]. Used if D is not aligned for
   // vectors. `rows` points to the accumulators in shared memory, where rows are kPitch elements
   // apart. Neighbouring threads store neighbouring elements.
   template <int kColumns, int kPitch>
@@ -69,9 +69,9 @@ struct alignas(2 * sizeof(Accumulator)) AccumulatorPair {
   Accumulator first, second;
 };
 
-// The order of a fragment's rows. If rows alternate, a lane's second row is the next one after its
-// first row; otherwise it is 8 rows further. The same holds for the columns of the left and the
-// right fragment.
+// The order of the rows and columns of fragments. If rows alternate, a lane's second row follows
+// its first row; otherwise it is 8 rows further. If columns alternate, a column of the right
+// fragment follows the same column of the left fragment; otherwise it is 8 columns further.
 struct FragmentOrder {
   bool rows_alternate, columns_alternate;
 };

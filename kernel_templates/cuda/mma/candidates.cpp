@@ -68,7 +68,7 @@ Config from_triton(const TritonConfig& triton) {
   return make_config(tile, triton.block_k, triton.stages, 8, 1);
 }
 
-/// Rejects configs that cannot beat another config in the search.
+/// Whether the config may be the fastest in the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const MmaShape shape(problem, config, limits);
   // At least half of the tile would be outside D, and a smaller tile exists.

@@ -46,8 +46,8 @@ double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) 
                        : kInstructionsOfCopy + 4 * mma::kElementsInFlight);
 }
 
-// The cycles of one k tile of a CTA that shares its SM. The slowest of tensor cores, instruction
-// issue, shared memory and L2 determines them.
+// The cycles of one k tile of a CTA that shares its SM. They depend mostly on the slowest of tensor
+// cores, instruction issue, shared memory and L2.
 double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2_rate,
                         const DeviceLimits& limits) {
   const double tile = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k;
@@ -103,8 +103,8 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
       kL2BytesPerCycleAlone - sm_utilization * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
   const double tile_cycles = cycles_of_k_tile(problem, shape, l2_rate, limits);
 
-  // No other CTA hides the barriers and latencies of a CTA that is alone on its SM. It uses only
-  // the schedulers of its own warps.
+  // A CTA that is alone on its SM uses only the schedulers of its own warps, and no other CTA hides
+  // its barriers and latencies.
   const double latency = kLatencyOfTile / (shape.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
   const double alone =
@@ -120,7 +120,7 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
       blocks_per_sm(shape.threads(), shape.registers(), shape.shared_bytes(), limits);
   double cycles = cycles_of_waves(ctas, resident, limits, cycles_of);
   if (shape.split_k > 1) {
-    // The last CTA reads the partial tiles of the others.
+    // The last CTA reads all partial tiles, its own included.
     const double partial = static_cast<double>(shape.partial_tile_bytes());
     cycles += kSplitKReduction + (shape.split_k + 1) * partial / kL2BytesPerCycleAlone;
   }

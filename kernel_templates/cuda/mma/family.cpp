@@ -38,7 +38,8 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
           .products = products(problem, limits)};
 }
 
-/// A sentence about the first static_assert of the kernel that would fail; empty if all hold.
+/// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
+/// static_asserts of the kernel.
 std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
   if (!traits(problem.a.type).tensor_cores) {
     return "tensor cores do not multiply " + types_text(problem);

@@ -31,8 +31,8 @@ __host__ __device__ constexpr int register_index(RegisterOrder order, int row, i
   return order == RegisterOrder::kRowsFirst ? row + 2 * k : k + 2 * row;
 }
 
-// Bytes of an MN-major operand are transposed in pairs. For these operands, read rows g and g + 8
-// in the table above as rows (columns) 2 g and 2 g + 1 of the block.
+// An MN-major operand of 8 bits is transposed in pairs of bytes. Rows g and g + 8 in the table
+// above are then rows (columns) 2 g and 2 g + 1 of the block.
 __host__ __device__ constexpr bool rows_alternate(Tile tile) {
   return !tile.is_k_major && tile.element_bytes == 1;
 }
@@ -68,9 +68,9 @@ __device__ __forceinline__ void load_block(Tile tile, const char* memory, int wa
     load_matrices_transposed(
         memory + advance_in_tile(tile, offset, block.first_k * 2, block.mn * 2), registers);
   } else {
-    // ldmatrix transposes pairs of bytes. Since k is permuted, one matrix gives a lane k 4 t and 4
-    // t + 1 of rows 2 g and 2 g + 1. The next matrix gives it k 4 t + 2 and 4 t + 3 of the same
-    // rows.
+    // ldmatrix transposes pairs of bytes. Since k is permuted, one matrix gives a lane the elements
+    // k = 4 t and 4 t + 1 of rows 2 g and 2 g + 1. The next matrix gives the lane k = 4 t + 2 and 4
+    // t + 3 of the same rows.
     unsigned pairs[4];
     const int offset = offset_in_tile(tile, lane, warp_mn);
     load_matrices_transposed(memory + advance_in_tile(tile, offset, block.first_k * 4, block.mn),
@@ -156,8 +156,8 @@ __device__ __forceinline__ void convert(Fp8 type, RegisterOrder order,
   }
 }
 
-// Emulated f32 is split into three bf16 of 8 bits, which together hold the 24 bits of an f32. The
-// remainders are exact. Two blocks of 8 f32 along k make three fragments.
+// Emulated f32 is split into three bf16. Their 3 x 8 significant bits hold the 24 significant bits
+// of an f32. The remainders are exact. Two blocks of 8 f32 along k make three fragments.
 //
 // Each x is x1 + x2 + x3, with |x2| <= 2^-8 |x| and |x3| <= 2^-17 |x|. Six of the nine products of
 // a and b are added, the smallest first: a3 b1, a1 b3, a2 b2, a2 b1, a1 b2, a1 b1. The other three

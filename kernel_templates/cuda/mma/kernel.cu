@@ -6,8 +6,8 @@
 // The instruction multiplies 16 rows of A by 8 columns of B. These fragments are spread over the
 // registers of the warp's 32 lanes (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a
 // warp loads fragments without bank conflicts (tile.cuh) for every order of the operands
-// (fragment.cuh). The kernel supports every layout and alignment. ../wgmma/kernel.cu supports
-// fewer, but is faster.
+// (fragment.cuh). The kernel supports every layout and alignment. On sm_90, ../wgmma/kernel.cu is
+// faster for the types that it supports.
 //
 //        K, in k tiles            block_n                   a warp, in each step along K:
 //       +----------------+        +------+------+------+
@@ -154,7 +154,7 @@ struct WorkTile {
   int slice;       // of K
   long long m0, n0, k0;
   int k_tiles;  // of the slice
-  int last_k;   // of the last k tile: less than block_k at the end of K
+  int last_k;   // the depth of the last k tile: less than block_k at the end of K
 };
 
 __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
@@ -181,8 +181,8 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
 
 // A tile of `extent` rows of A (columns of B).
 __host__ __device__ constexpr Tile make_tile(int extent, bool is_k_major, int alignment) {
-  // load_block() reads 8-byte elements, and MN-major 4-byte elements, one by one. Two lanes then
-  // read the same 16 bytes.
+  // load_block() reads 8-byte elements, and MN-major 4-byte elements, one by one. Lanes then read
+  // 32 or more neighbouring bytes of a row.
   const bool reads_elements = kElementBytes == 8 || (kElementBytes == 4 && !is_k_major);
   return {.rows = is_k_major ? extent : kBlockK,
           .row_bytes = (is_k_major ? kBlockK : extent) * kElementBytes,
@@ -208,7 +208,7 @@ __device__ __forceinline__ char* next_stage(char* pipeline, char* stage) {
 // Copies the k tiles of a work tile to the stages, a part of a k tile in each step.
 struct Producer {
   TileCopy<kSteps> a, b;
-  int k_tiles_left;  // including the current one; then come zeros
+  int k_tiles_left;  // including the current one; 0 or less: copies zeros
   int last_k;        // of the last k tile
   char* stage;
   Elements elements_a[passes_in_flight(kTileA, kSteps)];
@@ -283,7 +283,8 @@ struct Fragments {
   }
 };
 
-// The operands that convert() makes from a step's blocks, and their products.
+// The numbers of operands that convert() makes from a step's blocks, and of products of these
+// operands.
 constexpr int kOperands = kEmulates ? 3 : kConvertsToF16 ? 2 : 1;
 constexpr int kProducts = kEmulates ? 6 : kOperands;
 using OperandTypeA =

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declarations shared by the files of the host half, and the tutorial's configs.
+// The declarations that the .cpp files of this folder share, and the configs of Triton's tutorial.
 
 #include <array>
 #include <span>
@@ -23,7 +23,7 @@ struct TritonConfig {
 /// (triton-lang.org, "Matrix Multiplication"). All have group_m = 8; the last eight are meant for
 /// fp8.
 std::span<const TritonConfig> triton_tutorial_configs();
-/// These configs, translated to configs of this family.
+/// The tutorial's configs, translated to configs of this family.
 std::vector<Config> mma_configs_of_triton_tutorial();
 
 /// The kernel's Shape for a problem and a config. Precondition: the config sets every knob of the
@@ -39,8 +39,8 @@ struct MmaShape : mma::Shape {
 /// The values of the knob split_k.
 inline constexpr std::array kMmaSplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
-/// A selection of the legal configs: good tile shapes, with the split-K slices that fill the
-/// device, and the tutorial's configs.
+/// The configs worth trying, not all of them legal: good tile shapes, with few split-K slices if
+/// there are many tiles, and the tutorial's configs.
 std::vector<Config> mma_candidates(const Problem& problem, const DeviceLimits& limits);
 
 /// The predicted time of a launch, good for ranking.

@@ -1,6 +1,6 @@
 // The Shape of the mma kernel: the warps, bytes and registers that follow from a config. The kernel
-// and its host half both include this file, so that nothing is computed twice: the kernel's
-// static_asserts and the host's why_not call the same functions.
+// and its host code both include this file, so that nothing is computed twice. The kernel's
+// static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -12,8 +12,8 @@ constexpr int kMostRegisters = 255;
 constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators, fragments and operands
 // Elements that one copy holds in registers if rows are not aligned for cp.async.
 constexpr int kElementsInFlight = 8;
-// In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. They are
-// padded by 8 elements, so that they start in different banks.
+// In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. Each row is
+// padded by 8 elements, so that neighbouring rows start in different banks.
 constexpr int kEpilogueRows = 16, kEpiloguePadding = 8;
 
 // How elements are multiplied.
@@ -23,9 +23,9 @@ enum class Products {
   kEmulated,  // f32 as three bf16
   kAsF16,     // fp8 as f16
 };
-// On sm_90 and sm_100 the compiler replaces an fp8 instruction with two f16 instructions, and
-// converts a fragment again for each of them. On these architectures the kernel converts fragments
-// itself.
+// Whether fp8 can be multiplied directly. Otherwise the kernel converts fragments to f16. Before
+// sm_89 there is no fp8 instruction. On sm_90 and sm_100 the compiler replaces it with two f16
+// instructions, and converts a fragment again for each of them.
 TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
   return arch == 89 || arch >= 120;
 }
@@ -86,7 +86,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int copy_bytes(int alignment) const {
     return copies_asynchronously(alignment) ? alignment : kElementsInFlight * element_bytes;
   }
-  // Copies by one thread.
+  // The copies of one thread.
   TUNEDGEMM_CONSTEXPR int copies_of_thread(int block, int alignment) const {
     const int copies = block * block_k * element_bytes / copy_bytes(alignment);
     return (copies + threads() - 1) / threads();
@@ -99,7 +99,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {  // of one step
     return (warp_m + warp_n) * step_bytes() / 32 / 4;
   }
-  // The operands that the fragments of a step are converted to.
+  // The registers of the operands to which the fragments of a step are converted.
   TUNEDGEMM_CONSTEXPR int factor_registers() const {
     return products == Products::kEmulated ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
            : products == Products::kAsF16  ? 8 + 8 * (warp_n / 16)
@@ -112,7 +112,8 @@ struct Shape {
            kMostRegisters;
   }
   // An estimate of the register pressure. The compiler keeps elements in flight in registers. If a
-  // tile takes many copies, it also keeps their addresses and limits. Precondition: warps() > 0.
+  // tile takes many copies, the compiler keeps their addresses and limits in registers, too.
+  // Precondition: warps() > 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
     const int of_k = steps() > 1 ? steps() : 1;
     int in_flight = 0, held = 0;

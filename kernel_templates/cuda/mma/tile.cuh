@@ -1,11 +1,10 @@
-// The k tile of an operand in shared memory, and the copies that load it from global memory.
+// A k tile of an operand in shared memory, and the copies that load it from global memory.
 //
 // A row of a tile is contiguous in global memory. It runs along K if the operand is K-major, and
-// along M (or N) if it is MN-major. Rows are cut into atom columns. An atom column is 128 bytes
-// wide, like the banks of shared memory. If rows are shorter, its width is the largest power of two
-// that divides a row. An atom column holds its part of every row, in order. The chunks of a row, 16
-// or 32 bytes each, are swizzled, so that reading the same chunk of eight rows has no bank
-// conflicts:
+// along M (or N) if it is MN-major. Rows are cut into atom columns. The width of an atom column is
+// the largest power of two that divides a row, but at most 128 bytes, the width of all banks of
+// shared memory. An atom column holds its part of every row, in order. The chunks of a row, 16 or
+// 32 bytes each, are swizzled, so that reading the same chunk of eight rows has no bank conflicts:
 //
 //         a swizzle atom        chunk 0  1  2  3  4  5  6  7
 //              row 0                  0  1  2  3  4  5  6  7
@@ -28,7 +27,7 @@ using mma::kElementsInFlight;
 struct Tile {
   int rows, row_bytes, element_bytes;
   bool is_k_major;
-  int chunk_bytes;    // 16, or 32 if two lanes read the same 16 bytes
+  int chunk_bytes;    // 16, or 32 if lanes read 32 or more neighbouring bytes
   bool permutes_k;    // rows are not in the order of global memory: see source_row()
   int copy_bytes;     // of one copy by a thread
   bool asynchronous;  // copies are cp.async; otherwise elements go through registers
@@ -78,8 +77,8 @@ __host__ __device__ constexpr int rows_of_pass(Tile tile) {
 __host__ __device__ constexpr int columns_of_pass(Tile tile) {
   return tile.threads / threads_of_row(tile) / rows_of_pass(tile);
 }
-// Rounds up without mma::divided_up(): calling it changes the code that NVRTC generates if A and B
-// have equal tiles.
+// Rounds up by hand: with mma::divided_up(), NVRTC generates different code when A and B have equal
+// tiles.
 __host__ __device__ constexpr int row_passes(Tile tile) {
   return (tile.rows + rows_of_pass(tile) - 1) / rows_of_pass(tile);
 }
@@ -112,11 +111,11 @@ template <int kSteps>
 struct TileCopy {
   const char* source;  // of the next copy
   long long pitch;     // bytes between rows in global memory
-  int mn_left;         // rows (columns) from the tile's first one to the end of the matrix
+  int mn_left;         // rows (columns) from the tile's first row to the end of the matrix
   int row, byte;       // of the first pass
   int offset;          // of the first pass, in the tile
 
-  // Starts the copies of a step. k_left is the number of k from the tile's first one to the end of
+  // Starts the copies of a step. k_left is the number of k from the tile's first k to the end of
   // the matrix.
   __device__ __forceinline__ void start(Tile tile, char* memory, int step, int k_left,
                                         Elements* elements) {

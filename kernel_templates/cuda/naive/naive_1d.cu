@@ -11,9 +11,9 @@
 //        | 6 7 8 ...   |
 //        +-------------+
 //
-// Cost: every multiply-add reads two elements from global memory. The threads of a warp read the
-// same element of A (a broadcast) and neighbouring elements of a row of B. The kernel is slow
-// because only the caches reuse elements. No shared memory; about 40 registers.
+// Cost: every multiply-add reads two elements from global memory. The threads of a warp usually
+// read the same element of A (a broadcast) and neighbouring elements of a row of B. The kernel is
+// slow because only the caches reuse elements. No shared memory; about 40 registers.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/naive/naive_1d.cu
 

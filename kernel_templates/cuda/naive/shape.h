@@ -1,4 +1,4 @@
-// The numbers on which the naive kernels and their host halves agree, in plain constexpr C++. Both
+// The numbers on which the naive kernels and their host code agree, in plain constexpr C++. Both
 // include this file.
 #pragma once
 

@@ -57,7 +57,7 @@ __device__ __forceinline__ WorkTile work_tile_at(long long index, long long tile
   return {index / (tiles_m * tiles_n), tile / tiles_n * kTile, tile % tiles_n * kTile};
 }
 
-// threadIdx.x runs along the contiguous dimension of the matrix.
+// threadIdx.x runs along the contiguous dimension of each matrix.
 __device__ __forceinline__ void load_tiles(const Arguments& arguments, const WorkTile& work,
                                            long long k0, Tile& tile_a, Tile& tile_b) {
   const int m = kOrderA == Order::kRowMajor ? threadIdx.y : threadIdx.x;

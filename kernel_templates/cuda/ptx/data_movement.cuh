@@ -41,17 +41,17 @@ __device__ __forceinline__ void store_shared(unsigned to, unsigned x, unsigned y
 }
 
 // "Warp Level Matrix Instructions: ldmatrix". Loads four matrices, each with 8 rows of 16 bytes.
-// Lane l gives the address of row l % 8 of matrix l / 8. It receives 4 bytes of row l / 4 of every
-// matrix, starting at byte l % 4 * 4.
+// Lane l gives the address of row l % 8 of matrix l / 8. The lane receives 4 bytes of row l / 4 of
+// every matrix, starting at byte l % 4 * 4.
 __device__ __forceinline__ void load_matrices(const void* from, unsigned (&registers)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(registers[0]), "=r"(registers[1]), "=r"(registers[2]), "=r"(registers[3])
                : "r"(shared_address(from))
                : "memory");
 }
-// The same, but transposes every matrix as 8 x 8 pairs of bytes. Lane l receives pair l / 4 of row
-// l % 4 * 2 in the lower half of the register, and pair l / 4 of row l % 4 * 2 + 1 in the upper
-// half.
+// Like load_matrices(), but transposes every matrix as 8 x 8 pairs of bytes. Lane l receives pair l
+// / 4 of row l % 4 * 2 in the lower half of the register, and pair l / 4 of row l % 4 * 2 + 1 in
+// the upper half.
 __device__ __forceinline__ void load_matrices_transposed(const void* from,
                                                          unsigned (&registers)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -28,22 +28,22 @@ __device__ __forceinline__ unsigned address_in_cta(unsigned address, int rank) {
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
   return remote;
 }
-// mbarrier.arrive, in this CTA or in any CTA of the cluster.
+// mbarrier.arrive: arrive() in this CTA, arrive_remote() in any CTA of the cluster.
 __device__ __forceinline__ void arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 __device__ __forceinline__ void arrive_remote(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// mbarrier.arrive.expect_tx: arrives, and also makes the phase wait until copies have written this
-// many bytes.
+// mbarrier.arrive.expect_tx: arrives, and makes the phase wait until copies have written this many
+// bytes.
 __device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
 // st.async ("Data Movement and Conversion Instructions"): stores a 32-bit value to any CTA of the
-// cluster. A barrier of that CTA may wait for the value's 4 bytes.
+// cluster. The store counts as a copy of 4 bytes on `barrier`, a barrier of that CTA.
 __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigned barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
@@ -52,7 +52,8 @@ __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigne
       : "memory");
 }
 
-// mbarrier.try_wait: suspends the thread, and may return before the phase has completed.
+// mbarrier.try_wait suspends the thread, and may return before the phase has completed. It is
+// therefore repeated.
 __device__ __forceinline__ void wait(unsigned barrier, unsigned parity) {
   asm volatile(
       "{\n"

@@ -54,7 +54,7 @@ struct Mma<f32, f32> {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
 };
-// Modulo 2^32.
+// The sums are modulo 2^32.
 template <>
 struct Mma<s8, s8> {
   static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],
@@ -65,7 +65,7 @@ struct Mma<s8, s8> {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
 };
-// For f64, sm_80 to sm_89 have only an 8 x 8 x 4 instruction: one for each register of A.
+// For f64, sm_80 to sm_89 have only an 8 x 8 x 4 instruction. It runs once for each register of A.
 template <>
 struct Mma<f64, f64> {
   static __device__ __forceinline__ void mma_sync(const double (&a)[4], const double (&b)[2],
@@ -85,7 +85,7 @@ struct Mma<f64, f64> {
   }
 };
 
-// fp8. Slow on sm_90 and sm_100 (../mma/shape.h).
+// The fp8 instructions are slow on sm_90 and sm_100 (../mma/shape.h).
 template <>
 struct Mma<e4m3, e4m3> {
   static __device__ __forceinline__ void mma_sync(const unsigned (&a)[4], const unsigned (&b)[2],

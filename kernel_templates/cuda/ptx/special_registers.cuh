@@ -8,7 +8,8 @@ __device__ __forceinline__ unsigned sm_id() {
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
   return number;
 }
-// "Special Registers: %nsmid". One more than the largest SM id.
+// "Special Registers: %nsmid". Every SM id is less than this number, which may exceed the number of
+// SMs.
 __device__ __forceinline__ unsigned sm_id_count() {
   unsigned count;
   asm("mov.u32 %0, %%nsmid;" : "=r"(count));

@@ -6,18 +6,20 @@
 // Each function is one instruction. The names in quotes are sections of the PTX ISA manual.
 #pragma once
 
-// "Parallel Synchronization and Communication Instructions: bar". Waits at barrier `id` (1 to 15;
-// __syncthreads uses 0). `threads` is the number of threads that wait or arrive, a multiple of 32.
+// "Parallel Synchronization and Communication Instructions: bar". Waits at barrier `id` (0 to 15;
+// __syncthreads uses 0, too). `threads` is the number of threads that wait or arrive, a multiple of
+// 32.
 __device__ __forceinline__ void sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-// Arrives without waiting.
+// Arrives at the barrier without waiting.
 __device__ __forceinline__ void arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// griddepcontrol.launch_dependents: lets the next kernel start as soon as there is room. This is
-// safe at any time, since the next kernel waits until this one has ended.
+// griddepcontrol.launch_dependents: the next kernel can start when every CTA has called this or
+// ended, and there is room. This is safe at any time, since a kernel that starts early calls
+// wait_for_previous_kernels().
 __device__ __forceinline__ void launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

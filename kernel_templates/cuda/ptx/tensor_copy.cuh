@@ -24,8 +24,8 @@ __device__ __forceinline__ constexpr int swizzled(int offset, int span) {
   return offset ^ (offset >> 3 & (span - 16));
 }
 
-// The eviction priority, in the L2 cache, of the lines that a copy touches. evict_first leaves room
-// for lines that are read again. kNormal uses no policy: an explicit evict_normal is slower.
+// The eviction priority, in the L2 cache, of the lines that a copy touches. kFirst leaves room for
+// lines that are read again. kNormal uses no policy, because an explicit evict_normal is slower.
 enum class EvictionPriority { kNormal, kFirst };
 struct CacheHint {
   EvictionPriority priority;
@@ -109,8 +109,8 @@ __device__ __forceinline__ void fence_async_proxy() {
 }
 
 // cp.async.bulk.commit_group: makes a group of the stores that this thread has started since its
-// last group. wait_group.read: waits until all but the latest `pending` groups have been read from
-// shared memory.
+// last group. wait_group.read: waits until all but the latest `pending` (0 or 1) groups have been
+// read from shared memory.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

@@ -32,7 +32,8 @@ __device__ __forceinline__ void increase_registers(int registers) {
 
 // "barrier.cluster": a barrier of all threads of a cluster of `ctas` CTAs. No thread returns from
 // cluster_wait() before all have called cluster_arrive_relaxed(). The other CTAs then see
-// initialised barriers (fence_barrier_init()), but no other writes. A single CTA uses bar.sync.
+// initialised barriers (fence_barrier_init()), but no other writes. If `ctas` is 1, cluster_wait()
+// is __syncthreads().
 __device__ __forceinline__ void cluster_arrive_relaxed(int ctas) {
   if (ctas > 1) {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -51,7 +52,7 @@ __device__ __forceinline__ int cta_rank_in_cluster() {
   return rank;
 }
 
-// elect.sync: true in one lane of the warp, always the same one. Unlike lane == 0, it tells the
+// elect.sync: true in one lane of the warp, always the same lane. Unlike lane == 0, it tells the
 // compiler that a single lane executes the branch, so instructions that take uniform registers need
 // no loop over the lanes.
 __device__ __forceinline__ bool elect_one() {
@@ -66,8 +67,8 @@ __device__ __forceinline__ bool elect_one() {
   return elected != 0;
 }
 
-// The value of the first lane. The compiler knows that it is the same in all lanes, and may keep it
-// in a uniform register.
+// The value of the first lane. The compiler knows that the result is the same in all lanes, and may
+// keep it in a uniform register.
 __device__ __forceinline__ int warp_uniform(int value) {
   return __shfl_sync(0xffffffffu, value, 0);
 }

@@ -4,9 +4,9 @@
 //   Wgmma<type of A, type of B, n>::mma_async(scale_d, a, b, d)     d = scale_d * d + A * B
 //   WgmmaAFromRegisters<n>::mma_async(a, b, d)         d += A * B, with an f32 A from registers
 //
-// scale_d is 0 or 1. A has 64 rows and B has n columns, each of 32 bytes along K. Both are given by
-// descriptors of their positions in shared memory. An instruction names each accumulator, so a
-// kernel defines the structs once, for its width n (a multiple of 8, 16 to 256):
+// scale_d is 0 or 1. A has 64 rows and B has n columns, each of 32 bytes along K. Operands in
+// shared memory are given by descriptors. An instruction names each accumulator, so a kernel
+// defines the structs once, for its width n (a multiple of 8, 16 to 256):
 //
 //   DEFINE_WGMMA(n, tnsp_a, tnsp_b)      tnsp_a, tnsp_b: 1 if 16-bit A, B are MN-major, else 0
 //
@@ -29,7 +29,7 @@
 // of 128 bytes, swizzled by TMA. Eight rows are a swizzle atom. Atoms below each other are
 // `stride_bytes` apart. If the operand is MN-major, atom columns are `leading_bytes` apart. A
 // descriptor counts in units of 16 bytes, and so does `address` (descriptor_address). Adding to a
-// descriptor therefore moves it.
+// descriptor therefore moves the position that it describes.
 __device__ __forceinline__ unsigned long long make_descriptor(unsigned address, int stride_bytes,
                                                               int leading_bytes) {
   constexpr unsigned swizzle_128_bytes = 1u << 30;

@@ -163,7 +163,7 @@
 #define ACCUMULATORS_OF(n) PASTE(ACCUMULATORS_, n)
 #define TEXT_OF(n) #n
 #define DIGITS_OF(n) TEXT_OF(n)
-// Swaps 0 and 1.
+// NOT_OF swaps 0 and 1.
 #define NOT_0 1
 #define NOT_1 0
 #define NOT_OF(bit) PASTE(NOT_, bit)

@@ -1,8 +1,8 @@
-// The verifier's elements: their bits, and the random values of the inputs. It is plain C++: the
-// kernels of this folder compile it for the GPU, and the host's verifier
+// The verifier's elements: their bits, and the random values of the inputs. This file is plain C++:
+// the kernels of this folder compile it for the GPU, and the host's verifier
 // (runtime/evaluation/host_verifier.cpp) compiles it for the CPU.
 //
-// It shares no code with the kernels under test, so a wrong conversion in a kernel is found.
+// The kernels under test use none of these functions, so a wrong conversion in a kernel is found.
 //
 // Each input element is a function of a seed and of its offset in the matrix. The reference
 // therefore needs no copy of the inputs, and a kernel under test cannot overwrite them.
@@ -120,7 +120,7 @@ REFERENCE_FUNCTION void store(const Format& format, void* matrix, long long offs
 }
 
 // The finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-// generators", 2014): every bit of the result depends on every bit of the seed.
+// generators", 2014): every bit of the result depends on every bit of x.
 REFERENCE_FUNCTION u64 scramble(u64 x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -131,7 +131,7 @@ REFERENCE_FUNCTION u64 scramble(u64 x) {
 // and 1, whose products add up exactly.
 constexpr int kUniform = 0, kTernary = 1;
 
-// Integers are uniform over [-128, 127].
+// With kUniform, integers are uniform over [-128, 127].
 REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u64 seed,
                                        long long offset) {
   const u64 bits = scramble(seed + static_cast<u64>(offset) * 0x9e3779b97f4a7c15ULL);

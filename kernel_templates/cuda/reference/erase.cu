@@ -1,6 +1,6 @@
-// Overwrites every element of D with the poison, all bits one. If memory around or between the rows
-// is not poison afterwards, the kernel under test has written out of bounds
-// (find_out_of_bounds_writes.cu).
+// Overwrites every element of D with the poison, all bits one. After the kernel under test has been
+// checked, D is poisoned again. Any memory around or between the rows that is then not poison was
+// written out of bounds (find_out_of_bounds_writes.cu).
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/erase.cu
 

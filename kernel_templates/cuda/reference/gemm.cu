@@ -17,7 +17,7 @@ constexpr int kRows = 16, kColumns = 64, kBlockK = 32;
 constexpr int kThreads = 256;
 constexpr int kThreadColumns = kColumns / 16;
 
-// This loop stays rolled: unrolled, it would need too many registers.
+// This loop and that of generate_b() stay rolled. If unrolled, they would need too many registers.
 __device__ __forceinline__ void generate_a(const reference::GemmTask& task, long long row0,
                                            long long k0, double (&a)[kRows][kBlockK]) {
 #pragma unroll 1

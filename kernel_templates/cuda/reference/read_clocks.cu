@@ -1,5 +1,5 @@
 // Reads the device's time and the cycles of every SM that runs a CTA. Two readings give the average
-// clock rate between them. Even a drop of one millisecond is visible.
+// clock rate between them. Even a drop that lasts a millisecond is visible.
 //
 //   nvcc -std=c++20 -arch=sm_90 -cubin kernel_templates/cuda/reference/read_clocks.cu
 

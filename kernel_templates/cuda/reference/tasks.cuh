@@ -1,4 +1,4 @@
-// The tasks of this folder's kernels, which the host writes to the workspace. Also the expected
+// The tasks of this folder's kernels, which the host writes to the workspace, and the expected
 // value of an element of D, given its accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace reference {
 
-// The offset of each element of a matrix is a sum of multiples of these strides, in elements.
+// The distances between neighbouring rows, columns and batch entries of a matrix, in elements.
 struct Strides {
   long long row, column, batch;
 };
@@ -42,7 +42,7 @@ struct Input {
   Strides strides;
 };
 
-// Computes the expected values of the sampled elements of D, before they are rounded to D's type.
+// Computes the expected values of the sampled elements of D. Floats are not rounded to D's type.
 struct GemmTask {
   double* expected;  // sampling.rows x sampling.columns
   Sampling sampling;
@@ -84,7 +84,7 @@ struct EraseTask {
   long long m, n, batch;
 };
 
-// Counts the values that are not poison in `count` values from `begin`.
+// Counts the values that are not poison among the `count` values from `begin`.
 struct OutOfBoundsTask {
   const u64* begin;
   long long count;
@@ -154,7 +154,7 @@ REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long r
 }
 
 // The error of an element, relative to its bound. The element is wrong if the error is more than 1.
-// The error of NaN is infinite.
+// The error of NaN is infinite. An element that is not sampled has the error 0, unless it is NaN.
 REFERENCE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
                                          long long column) {
   const double computed = load(task.format, task.d, row.offset + column * task.strides.column);
@@ -176,7 +176,7 @@ REFERENCE_FUNCTION double relative_error(const CompareTask& task, const Compared
 struct ClockReading {
   u64 nanoseconds, cycles;
 };
-// Reads the clocks of all SMs that the grid reaches.
+// Reads the clocks of all SMs that run a CTA.
 struct ClockTask {
   ClockReading* readings;  // indexed by the SM's number
   unsigned sm_count;

@@ -11,7 +11,8 @@ struct TileShape {
   int block_m, block_n, warp_m, warp_n, thread_m, thread_n;
 };
 
-// The tiles of a search: first for 4-byte accumulators, then for f64, with half as many elements.
+// The tiles of a search: kTiles for 4-byte accumulators, kTilesF64 for f64. The largest tile of f64
+// has half as many elements.
 constexpr TileShape kTiles[] = {
     {256, 128, 64, 64, 16, 8}, {128, 256, 64, 64, 16, 8}, {128, 128, 64, 64, 16, 8},
     {128, 128, 32, 64, 8, 8},  {128, 128, 64, 32, 8, 8},  {256, 64, 64, 64, 16, 8},
@@ -57,7 +58,7 @@ std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimit
   return counts;
 }
 
-/// Rejects configs that cannot beat another config in the search.
+/// Whether the config may be the fastest in the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const SimtShape shape(problem, config);
   const Tiling blocks = shape.tiles(problem);

@@ -36,8 +36,8 @@ CopyCost copy_cost(const simt::TileCopy& copy) {
   return {loads, stores_quads ? elements / 4 : elements};
 }
 
-/// The cycles of a k tile of a CTA that shares its SM. The slowest of arithmetic, instruction
-/// issue, shared memory and L2 determines them.
+/// The cycles of a k tile of a CTA that shares its SM. They depend mostly on the slowest of
+/// arithmetic, instruction issue, shared memory and L2.
 double cycles_of_k_tile(const Problem& problem, const SimtShape& shape,
                         const DeviceLimits& limits) {
   const double warps = shape.threads() / 32.0;

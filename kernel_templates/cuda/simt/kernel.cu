@@ -22,10 +22,11 @@
 //
 // Both operands lie in shared memory with k as the row, so fragments are loaded 16 bytes at a time.
 // A K-major operand is transposed while it is copied. Tiles that would reach beyond D are moved
-// back until they end with D, so that few copies need bounds checks.
+// back until they end with D, so that few copies need bounds checks. They stay in place if D
+// overwrites C.
 //
-// With split-K, each CTA computes a slice of K, and all CTAs of a tile reduce their partial tiles
-// (common/split_k_reduction.cuh).
+// With split-K, each CTA computes a slice of K, and the CTAs of a tile share the reduction of their
+// partial tiles (common/split_k_reduction.cuh).
 //
 // Cost: shared memory for stages * block_k * (block_m + block_n) accumulators and 32 bytes of
 // padding per k; registers for thread_m * thread_n + 2 * (thread_m + thread_n) accumulators, and
@@ -140,7 +141,7 @@ using OperandA = Operand<TypeA, kShape.copy_a()>;
 using OperandB = Operand<TypeB, kShape.copy_b()>;
 
 constexpr bool kStoresVectors = kAlignD >= kQuad * static_cast<int>(sizeof(TypeD));
-// A tile that is moved back begins at multiples of these numbers, so that vectors stay aligned.
+// A tile that is moved back begins at multiples of kUnitM and kUnitN, so that vectors stay aligned.
 constexpr int kStoreUnit = kStoresVectors ? kQuad : 1;
 constexpr int kUnitM = OperandA::kRowUnit;
 constexpr int kUnitN = OperandB::kRowUnit > kStoreUnit ? OperandB::kRowUnit : kStoreUnit;
@@ -154,7 +155,7 @@ struct WorkTile {
   int rows, columns;  // inside D: at most block_m and block_n
   long long depth;    // of the slice
   int k_tiles;        // of the slice
-  int full_k_tiles;   // the first k tiles: completely inside A and B
+  int full_k_tiles;   // of these, the first ones that are completely inside A and B
 };
 
 __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
@@ -223,7 +224,7 @@ union SharedStorage {
   int reduction;  // for split_k_reduction.cuh, after the mainloop
 
   __device__ __forceinline__ Stage& stage(int index) {
-    return *reinterpret_cast<Stage*>(elements + index * kStageElements);  // 32-bit arithmetic
+    return *reinterpret_cast<Stage*>(elements + index * kStageElements);  // the index is 32-bit
   }
 };
 static_assert(sizeof(SharedStorage) == kShape.shared_bytes(), "SharedStorage must have no padding");
@@ -294,7 +295,7 @@ enum class KTiles { kFull, kAny };
 struct CollectiveMainloop {
   SharedStorage& shared;
   const WorkTile& work;
-  OperandA& a;  // references: the compiler makes longer code for members
+  OperandA& a;  // references, since copies as members make the compiled code longer
   OperandB& b;
 
   __device__ __forceinline__ void multiply(FragmentReader& reader, Accumulators& accumulators) {
@@ -326,8 +327,8 @@ struct CollectiveMainloop {
   }
 
   // Multiplies a k tile while the k tile that is stages - 1 ahead is copied. Full k tiles have
-  // their own loop: in a common loop they would jump over code for partial k tiles, and then wait
-  // for instructions.
+  // their own loop, because in a common loop they would jump over code for partial k tiles, and
+  // then wait for instructions.
   __device__ __forceinline__ void multiply_k_tile(int k_tile, KTiles k_tiles,
                                                   FragmentReader& reader,
                                                   Accumulators& accumulators) {
@@ -346,8 +347,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // Starts to copy a k tile of both operands, if it exists. Otherwise an empty group of copies is
-  // committed, since wait_for_stage() counts groups.
+  // Starts to copy a k tile of both operands, if it exists. Asynchronous copies always end with a
+  // group, which may be empty, since wait_for_stage() counts groups.
   __device__ __forceinline__ void begin_copy(Stage& stage, int k_tile, KTiles k_tiles) {
     if (k_tiles == KTiles::kFull) {
       if (k_tile < work.full_k_tiles) {
@@ -365,7 +366,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // Also called after the last k tile: the stored values are then never read.
+  // This is called even if no k tile was left to copy. The values that are then stored are never
+  // read.
   __device__ __forceinline__ void end_copy(Stage& stage) const {
     if constexpr (!kAsyncCopy) {
       a.end_copy(stage.a);
@@ -389,7 +391,7 @@ struct alignas(kStoresVectors ? kQuad * sizeof(TypeD) : sizeof(TypeD)) VectorD {
 };
 
 // With split_k > 1, each CTA holds a partial tile of D. The CTAs of a tile reduce their partial
-// tiles (split_k_reduction.cuh) in chunks: a few rows of every thread tile.
+// tiles (split_k_reduction.cuh) in chunks. A chunk has a few rows of every thread tile.
 constexpr int kRowsOfChunk = kShape.rows_of_chunk(), kChunks = kShape.chunks();
 using Reduction = SplitKReduction<kSplitK, kChunks>;
 
@@ -482,7 +484,8 @@ struct CollectiveEpilogue {
   }
 
   // ---- Split-K ----------------------------------------------------------------------------------
-  // All CTAs of a tile take part in its reduction and reduce different chunks.
+  // The CTAs of a tile reduce different chunks. A CTA that leaves before the last one arrives
+  // reduces none.
   __device__ __forceinline__ void reduce_and_store(int& reduction_int,
                                                    const Accumulators& accumulators) const {
     const ThreadGroup cta{static_cast<int>(threadIdx.x), kThreads, 0};

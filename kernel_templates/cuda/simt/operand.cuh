@@ -33,7 +33,7 @@ struct Operand {
   static constexpr int kRowUnit = kIsKMajor ? 1 : kVector;
 
   // A tile consists of k groups. The CTA's threads copy the vectors of one k group, then those of
-  // the next one. If the operand is K-major, a k group has 8 elements of every row: 32 bytes of
+  // the next k group. If the operand is K-major, a k group has 8 elements of every row: 32 bytes of
   // f32, one sector of memory. Otherwise it has all rows at one k.
   static constexpr int kGroupDepth = kIsKMajor ? 8 : 1;
   static constexpr int kVectorsOfRow = kIsKMajor ? kGroupDepth / kVector : 1;
@@ -53,8 +53,8 @@ struct Operand {
   bool all_rows;                       // all rows of the tile are inside the matrix
   Vector in_flight[kVectorsOfThread];  // unused if copies are asynchronous
 
-  // The next functions return the position of a thread's first vector in the tile, and the offsets
-  // of its other vectors.
+  // The next four functions return the position of a thread's first vector in the tile, and the
+  // offsets of the thread's other vectors.
   static __device__ __forceinline__ int first_row() {
     const int vector = threadIdx.x % kVectorsOfGroup;
     return kIsKMajor ? vector / kVectorsOfRow : vector * kVector;

@@ -1,6 +1,6 @@
 // The threads, shared memory and registers that follow from a config of simt, in plain constexpr
-// C++. The kernel and its host half both include this file, so that nothing is computed twice: the
-// kernel's static_asserts and the host's why_not use the same functions.
+// C++. The kernel and its host code both include this file, so that nothing is computed twice. The
+// kernel's static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -36,8 +36,8 @@ struct TileCopy {
   bool async_copy;
 
   // The distance from one k to the next in shared memory, in accumulators. It includes 16 bytes of
-  // padding: the lanes that transpose an operand (8 along K, 4 across) then write to 32 different
-  // banks.
+  // padding, so that the lanes that transpose an operand (8 along K, 4 across) write to 32
+  // different banks.
   TUNEDGEMM_CONSTEXPR int pitch() const { return rows + quad(accumulator_bytes); }
   TUNEDGEMM_CONSTEXPR int stage_elements() const { return block_k * pitch(); }
   // The elements of one copy: as many as the alignment allows, but at most 8 through registers, or

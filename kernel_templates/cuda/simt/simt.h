@@ -1,6 +1,6 @@
 #pragma once
 
-// Declarations shared by the files of the host half.
+// The declarations that the .cpp files of this folder share.
 
 #include <vector>
 
@@ -22,8 +22,8 @@ struct SimtShape : simt::Shape {
   int blocks_on_sm(const DeviceLimits& limits) const;
 };
 
-/// A selection of the legal configs: good tile shapes, with the split-K slices that fill the
-/// device.
+/// The configs worth trying, not all of them legal: good tile shapes, with the split-K slices that
+/// fill the device.
 std::vector<Config> simt_candidates(const Problem& problem, const DeviceLimits& limits);
 
 /// The predicted time of a launch, good for ranking.

@@ -11,26 +11,26 @@ namespace {
 
 /// The fewest k tiles of a split-K slice: shorter slices are not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
-/// The number of k tiles prefetched into L2: usually; if there is time for more; if rows are not
-/// aligned to cache lines. There is time if the operands have at most kMostInTime k tiles of 128
-/// bytes per CTA.
+/// The number of k tiles prefetched into L2. kPrefetchedInTime applies if there is time for more
+/// than the usual kPrefetched: few CTAs run, and the operands have at most kMostInTime k tiles of
+/// 128 bytes per CTA. kPrefetchedOfRagged applies if rows are not aligned to cache lines.
 constexpr int kPrefetched = 2, kPrefetchedInTime = 8, kPrefetchedOfRagged = 16;
 constexpr std::int64_t kMostInTime = 8;
-/// With at least this many waves, other rasterizations (along N, in larger groups) are worth
-/// trying.
+/// The least number of waves for which other rasterizations are worth trying: along N (kSomeWaves;
+/// kSomeWavesGpcAware with gpc_aware), and in larger groups (kManyWaves).
 constexpr int kSomeWaves = 3, kSomeWavesGpcAware = 2, kManyWaves = 4;
 /// With at least this many k tiles per work tile, GPC-aware rasterization may gain more than
 /// claiming a cluster id costs.
 constexpr std::int64_t kLeastKTilesGpcAware = 32;
 /// Fractions of L2, for evict_first. A group rereads its part of one operand. Below kLeastKept,
-/// that part stays in L2 anyway; above kMostKept, it never does. The streamed operand must exceed
-/// kLeastStreaming.
+/// that part stays in L2 anyway; above kMostKept, it never does. The streamed operand, and D with
+/// evict_first=1, must have at least kLeastStreaming.
 constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.0 / 2;
 /// The approximate number of CTAs that a GPC runs at a time.
 constexpr int kCtasOfGpc = 16;
 /// If block_m + block_n is at most this, k tiles of two swizzle atoms may beat k tiles of one atom,
-/// since enough stages still fit. A D of few rows or columns has a higher limit: its problem is
-/// memory-bound, and long rows load faster.
+/// since enough stages still fit. A D of few rows or columns has a higher limit, because its
+/// problem is memory-bound and long rows load faster.
 constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
 constexpr std::int64_t kFewRows = 128;
 
@@ -73,10 +73,10 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
-  // A K-major operand may have any tile width if it is the second one, so swapping frees the width
-  // if A is K-major. If B is K-major too, a square D gains nothing: it has that width without
-  // swapping. A 32-bit MN-major B becomes the first operand, which need not be transposed in shared
-  // memory.
+  // A K-major operand may have any tile width if it is the second operand, so swapping frees the
+  // width if A is K-major. If B is K-major too, a square D gains nothing, because it can have that
+  // width without swapping. A 32-bit MN-major B becomes the first operand, which need not be
+  // transposed in shared memory.
   const bool frees_width = choice.block_n % (wgmma::kSwizzleBytes / element_bytes) != 0;
   return a_is_k_major &&
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
@@ -142,10 +142,10 @@ bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
   return shape.epilogue_stages == 2 ? ahead >= kWellBelow : ahead < kNear;
 }
 
-/// The number of k tiles to prefetch. They take space in L2 from the previous kernel. Two k tiles
-/// hide the latency of memory. More pay off in two cases. If few CTAs run, this kernel's CTAs are
-/// resident long before they may begin. If rows are not aligned to cache lines, every copy touches
-/// more lines.
+/// The number of k tiles to prefetch. Prefetched tiles take space in L2 from the previous kernel.
+/// Two k tiles hide the latency of memory. More pay off in two cases. If few CTAs run, this
+/// kernel's CTAs are resident long before they may begin. If rows are not aligned to cache lines,
+/// every copy touches more lines.
 int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const std::int64_t ctas = shape.grid(problem, limits);
   const std::int64_t tiles =

@@ -53,7 +53,7 @@ __device__ __forceinline__ int gpc_with_most_left(const GpcClusterRanges& ranges
 // the cluster id of the launch. The other threads do not use the result.
 struct ClaimedClusterId {
   int id;
-  ClaimCounters claims;  // with this claim; 0 if this thread has claimed nothing
+  ClaimCounters claims;  // the counters, with this claim; 0 if this thread has claimed nothing
 };
 constexpr int kClaimingThread = 32;  // of a warp that is otherwise idle
 template <int kClusterSize>
@@ -62,7 +62,7 @@ __device__ __forceinline__ ClaimedClusterId claim_cluster_id(const Arguments& ar
   if (threadIdx.x == kClaimingThread && (kClusterSize == 1 || cta_rank_in_cluster() == 0)) {
     int gpc = ranges.gpc_of_sm[min(static_cast<int>(sm_id()), kMostSms - 1)];
 #pragma unroll 1
-    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // a failure means an empty range
+    for (int attempt = 0; attempt < ranges.gpcs; ++attempt) {  // fails if the range is used up
       const ClaimCounters one = ClaimCounters{1} << 8 * gpc;
       const ClaimCounters previous = atomicAdd(claim_counters(arguments), one);
       const int number = claims_of(previous, gpc);

@@ -17,7 +17,7 @@ constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 78;  // when all SMs load; more if fewer do
 // Products and copies overlap, except for this fraction of the shorter time.
 constexpr double kOverlapLoss = 0.23;
-// Copies are slower from memory than from L2, and they are slower if a copied line straddles two
+// Copies are slower if they read from memory instead of L2, and if a copied line straddles two
 // cache lines. The larger factor applies. kStraddleSlowdown is fitted to 3700 times of 10 shapes
 // with straddling rows (H200, 2026-11-22). The best of the 16 configs ranked highest is within 0.2
 // % of the best time with kStraddleSlowdown, and within 1.5 % without it.
@@ -62,7 +62,7 @@ double products_cycles(const WgmmaShape& shape) {
   return instructions * std::max(products, operands + kStartOfOperands) + promotion;
 }
 
-// TMA copies lines as long as a cache line. If the leading dimension is a multiple of that length,
+// TMA copies lines as long as a cache line. If the leading dimension is a multiple of a cache line,
 // no copied line straddles two cache lines; otherwise most of them do.
 double straddle_slowdown(const Matrix& matrix) {
   const std::int64_t pitch_bytes = matrix.leading_dimension * size_bytes(matrix.type);

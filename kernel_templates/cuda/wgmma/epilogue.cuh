@@ -46,7 +46,7 @@ struct EpilogueBuffer {
   unsigned address;
   int next_offset = 0;
 
-  // The stage for the next `bytes`. Before writing to it, the copying thread must call
+  // The stage for the next `bytes`. Before the stage is written, the copying thread must call
   // tma_store_wait_read(epilogue_stages - 1), which waits until the last copy has read the stage.
   __device__ __forceinline__ unsigned next_stage(int bytes) {
     const unsigned stage = address + next_offset;
@@ -305,7 +305,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // The first vector that a thread has of a chunk.
+  // A thread's first vector of a chunk.
   __device__ __forceinline__ static float4* vectors_of_chunk(const Reduction& reduction, int slice,
                                                              int chunk) {
     const int vectors = slice * kVectorsOfTile + chunk * kVectorsOfChunk;
@@ -327,7 +327,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // Adds the slices in order. Loads the vectors of several slices at a time.
+  // Adds the slices in order. Loads the vectors of kSlicesAtOnce slices at a time.
   static constexpr int kVectorsAtOnce = 16;
   static constexpr int kSlicesAtOnce =
       kVectorsOfChunk >= kVectorsAtOnce ? 1 : kVectorsAtOnce / kVectorsOfChunk;

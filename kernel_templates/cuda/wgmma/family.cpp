@@ -99,7 +99,7 @@ class Wgmma final : public CudaFamily {
         !why.empty()) {
       return why;
     }
-    // The kernel adds the grid size to its work tile index, which is an int.
+    // The kernel adds the number of clusters in the grid to its work tile index, which is an int.
     const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
     if (work_tiles > kMaxGridX - limits.sm_count) {
       return std::to_string(work_tiles) + " work tiles exceed the " +

@@ -19,21 +19,21 @@
 //
 // Consumers share a tile, with block_m / consumers rows each (cooperative), or take turns
 // (ping_pong): one multiplies its tile while the other stores. A cooperative consumer with several
-// row blocks of 64 rows stores some while it multiplies others. CTAs may form a cluster. The
+// row blocks of 64 rows may store some while it multiplies others. CTAs may form a cluster. The
 // cluster_m CTAs below each other share B: each loads a part and multicasts it to all. The
 // cluster_n CTAs beside each other share A. Clusters take work tiles in the order of their cluster
 // ids. With gpc_aware, clusters of the same GPC take neighbouring work tiles. With evict_first,
 // matrices that are not read again soon are evicted from the L2 cache first.
 //
-// D is converted, arranged in shared memory and copied by TMA, 16 columns at a time, while the next
-// tile is multiplied (tensor_store=1). With tensor_store=0 the threads store it, as in mma. If the
+// With tensor_store=1, the consumers convert D and arrange it in shared memory, and TMA copies it
+// while the next tile is multiplied. With tensor_store=0 the threads store D, as in mma. If the
 // host has exchanged A and B (swap_ab), D is column-major here.
 //
 // f16, bf16, s8 and fp8 are multiplied directly. TMA rounds f32 to tf32. fp8 accumulates in the
 // tensor cores (NUMERICS 3, fast), or in f32 after each k tile (4, promoted). wgmma takes operands
 // of 8 and 32 bits only if they are K-major. The consumers read an MN-major A of 32 bits into
-// registers. The other warps of the producer's warpgroup transpose other MN-major operands in
-// shared memory (transpose.cuh).
+// registers. Other MN-major operands of these types are transposed in shared memory by the other
+// warps of the producer's warpgroup (transpose.cuh).
 //
 // TMA needs rows that are aligned to 16 bytes. An operand with other rows is first copied to the
 // workspace, with padded rows, by another kernel (pad.cuh).
@@ -256,9 +256,9 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
 }
 
 // One thread brings tiles to the L2 cache before the kernel may read its inputs: this CTA's part of
-// the first kPrefetch k tiles of every slice, for batch index 0. It may read beyond the end of a
-// short slice. Previous kernels may still write to these tiles: the prefetch stays coherent, since
-// their writes go through the L2 cache.
+// the first kPrefetch k tiles of every slice, for batch index 0. The prefetch may go beyond the end
+// of a short slice. Previous kernels may still write to these tiles. This is harmless, since their
+// writes go through the L2 cache, too.
 constexpr int kPrefetchWarp = 2;  // idle at this point
 template <int kPrefetch>
 __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, const TensorMap& a,
@@ -319,7 +319,8 @@ struct Consumer {
   const SharedMemory<kShape>& shared;
   const Scheduler& scheduler;
 
-  // The pointers refer to this consumer's part of SharedStorage.
+  // `epilogue_stages` are those of this warp or, with swap_ab, of this consumer. `reduction_int` is
+  // this consumer's.
   __device__ __forceinline__ void run(int consumer, char* epilogue_stages,
                                       int* reduction_int) const {
     const int first_row = kShape.ping_pong ? 0 : consumer * kShape.rows_of_consumer();
@@ -499,7 +500,8 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
 }
 
 #if ALIGN_A < 16 || ALIGN_B < 16
-// Pads operands for the main kernel, which may start early and waits until this kernel has ended.
+// Pads operands for the main kernel. The main kernel may start early, but waits until this kernel
+// has ended.
 extern "C" __global__ void __launch_bounds__(kPaddingThreads, kPaddingBlocksOfSm)
     tunedgemm_wgmma_pad(const __grid_constant__ Arguments arguments,
                         const __grid_constant__ OperandPadding padding) {

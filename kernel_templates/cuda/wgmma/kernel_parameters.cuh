@@ -1,5 +1,5 @@
-// Parameters of the kernels besides Arguments and the tensor maps. The host code that fills them
-// includes this file, so it is plain C++ without includes.
+// Parameters of the kernels besides Arguments and the tensor maps. Host code includes this file,
+// too, so it is plain C++ without includes.
 #pragma once
 
 constexpr int kMostGpcs = 8, kMostSms = 160;

@@ -1,9 +1,10 @@
 // Mainloop: a consumer, which is a warpgroup, multiplies the k tiles of a work tile. The usual case
 // is multiply(). The others are variants of it:
 //
-//   multiply_first_row_block(), multiply_overlapped() while another row block is stored
-//   multiply_promoted() fp8: adds to f32 accumulators after each k tile multiply_a_from_registers()
-//   an MN-major A of 32 bits
+//   multiply_first_row_block(),
+//   multiply_overlapped()         while another row block is stored
+//   multiply_promoted()           fp8: adds to f32 accumulators after each k tile
+//   multiply_a_from_registers()   an MN-major A of 32 bits
 //
 // A consumer has one or several row blocks of 64 rows of D. ptx/wgmma.cuh has the layout of their
 // accumulators.
@@ -73,7 +74,8 @@ struct CollectiveMainloop {
     }
   }
 
-  // Waits for wgmma, so that the accumulators can be read, and releases the last stage.
+  // With in_flight=1, waits for wgmma, so that the accumulators can be read, and releases the last
+  // stage. With in_flight=0, this has already happened.
   __device__ __forceinline__ void finish(Accumulators& accumulators) const {
     if constexpr (kShape.in_flight == 1) {
       wgmma_wait_group(0);
@@ -161,7 +163,7 @@ struct CollectiveMainloop {
   }
 
   // ---- Promoted accumulators --------------------------------------------------------------------
-  // The tensor cores add fp8 products with less precision than f32. They therefore sum only one k
+  // The tensor cores add fp8 products with less precision than f32. Therefore they sum only one k
   // tile, and that sum is then added to the f32 accumulators.
   __device__ __forceinline__ void multiply_promoted(int k_tiles, Accumulators& accumulators) {
     RowBlockAccumulators tile_accumulators;
@@ -189,9 +191,9 @@ struct CollectiveMainloop {
 
   // ---- A from registers -------------------------------------------------------------------------
   // wgmma does not take an MN-major A of 32 bits from shared memory. The consumers read it into
-  // registers instead. A is read one step ahead: while the wgmma of step s still runs, A is read
-  // for step s + 2. If A were read later, the compiler would make each wgmma wait for the previous
-  // one.
+  // registers instead. A is read one step ahead: while the wgmma of step s may still run, A of step
+  // s + 2 is read, and only then the wgmma of step s + 1 starts. If A were read later, the compiler
+  // would make each wgmma wait for the previous one.
   __device__ __forceinline__ void multiply_a_from_registers(int k_tiles,
                                                             Accumulators& accumulators) {
     FragmentA fragments[kSteps][kRowBlocks];

@@ -2,8 +2,8 @@
 //
 // A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the
 // operand that contain these bytes, and shifts them. Neighbouring threads share a word. If a word
-// reaches beyond the matrix, the thread copies the elements one by one. The padding is not written,
-// since the tensor maps end at the length of a row.
+// reaches beyond the matrix, the thread copies the elements one by one. The rest of the padding is
+// not written, since the tensor maps end at the length of a row.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -89,7 +89,7 @@ __device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
   }
 }
 
-// Neighbouring threads copy neighbouring chunks, row after row. Each thread has several chunks in
+// Neighbouring threads copy neighbouring chunks, row after row. Each thread has two chunks in
 // flight.
 template <typename Type, int kAlignment>
 __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {

@@ -95,8 +95,8 @@ struct PipelineState {
   }
 };
 
-// A consumer warp releases a stage. Several CTAs may load parts of its operands. For each of them,
-// one lane of the warp arrives on the stage's empty barrier in that CTA.
+// A consumer warp releases a stage. Several CTAs may load parts of the stage's tiles. For each of
+// these CTAs, one lane of the warp arrives on the stage's empty barrier in that CTA.
 template <wgmma::Shape kShape>
 struct StageRelease {
   unsigned empty;  // the barrier of stage 0 on which this lane arrives; 0: none

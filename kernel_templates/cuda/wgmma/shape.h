@@ -1,6 +1,6 @@
 // The Shape of the Hopper kernel: the bytes, registers and columns that follow from a config. The
-// kernel and its host half both include this file, so that nothing is computed twice: the kernel's
-// static_asserts and the host's why_not call the same functions.
+// kernel and its host code both include this file, so that nothing is computed twice. The kernel's
+// static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
 #include "../common/host_device.cuh"
@@ -91,8 +91,8 @@ struct Shape {
     return shared_tile(block_n, block_k, element_bytes, b_is_k_major);
   }
   // wgmma takes 16-bit operands in either order, and others only if they are K-major. So an
-  // MN-major A of 32 bits comes from registers, and other MN-major operands are transposed in
-  // shared memory.
+  // MN-major A of 32 bits comes from registers, and other MN-major operands of 8 or 32 bits are
+  // transposed in shared memory.
   TUNEDGEMM_CONSTEXPR bool a_from_registers() const { return element_bytes == 4 && !a_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes_a() const { return element_bytes == 1 && !a_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes_b() const { return element_bytes != 2 && !b_is_k_major; }
@@ -191,9 +191,9 @@ struct Shape {
     const int bytes = columns_of_blocks() * element_bytes_d;
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   }
-  // A consumer with several row blocks can store some while it multiplies others. 32-bit elements
-  // are stored faster without overlap: their store takes as long as several k tiles. With transpose
-  // warps, too few registers are left for both loops.
+  // A consumer with several row blocks can store some while it multiplies others. If D has 32-bit
+  // elements, overlap does not pay: a store takes as long as several k tiles, but the wgmma of only
+  // one k tile runs meanwhile. With transpose warps, too few registers are left for both loops.
   TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
     return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&
            !a_from_registers() && !transposes() && element_bytes_d <= 2;

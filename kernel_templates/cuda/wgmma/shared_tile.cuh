@@ -54,8 +54,8 @@ struct TmaOperand {
   }
 };
 
-// The descriptor of a step along K: 32 bytes of each row of A (column of B), starting at `row`.
-// `address` is the tile's descriptor_address().
+// The descriptor for one step along K, i.e. 32 bytes of each row of A (column of B). `row` is the
+// first row (column). `address` is the tile's descriptor_address().
 __device__ __forceinline__ unsigned long long descriptor(wgmma::SharedTile tile, unsigned address,
                                                          int row, int step) {
   constexpr int atom_bytes = wgmma::kSwizzleAtomRows * wgmma::kSwizzleBytes;

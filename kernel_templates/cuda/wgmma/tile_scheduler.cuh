@@ -19,7 +19,7 @@ __device__ __forceinline__ ClusterCoordinate cluster_coordinate() {
   const int rank = kShape.cluster_size() == 1 ? 0 : cta_rank_in_cluster();
   return {rank, rank % kShape.cluster_m, rank / kShape.cluster_m};
 }
-// The CTAs of the same row share A. The CTAs of the same column share B.
+// The CTAs in a row of the cluster share A. The CTAs in a column share B.
 template <wgmma::Shape kShape>
 __device__ __forceinline__ unsigned short multicast_mask_a(const ClusterCoordinate& cta) {
   unsigned mask = 0;
@@ -53,8 +53,8 @@ __device__ __forceinline__ int tiles_along(long long extent, int block) {
   return static_cast<int>((extent + block - 1) / block);
 }
 
-// The last tiles are moved back so that they end with D (common/rasterization.cuh): TMA copies are
-// slow if their boxes reach beyond the matrix.
+// The last tiles are moved back so that they end with D (common/rasterization.cuh), because TMA
+// copies are slow if their boxes reach beyond the matrix.
 template <wgmma::Shape kShape, Rasterization kRasterization>
 struct TileScheduler {
   static constexpr int kNoLimit = 0x7fffffff;

@@ -1,7 +1,8 @@
 #pragma once
 
-// The host half of wgmma: the kernel's Shape for a problem and a config, and whether it is legal;
-// the configs worth trying; their cost; and the values of the structs in kernel_parameters.cuh.
+// The host code of wgmma: the kernel's Shape for a problem and a config, and whether the Shape is
+// legal; the configs worth trying; their cost; and the values of the structs in
+// kernel_parameters.cuh.
 
 #include <cstdint>
 #include <string>
@@ -16,8 +17,8 @@
 
 namespace tunedgemm::internal {
 
-/// The problem that a kernel with this config computes: the transposed one if the config swaps A
-/// and B. All functions below take this problem unless they say otherwise.
+/// The problem that a kernel with this config computes: the transposed problem if the config swaps
+/// A and B. All functions below take this problem unless they say otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
 
 /// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A
@@ -28,8 +29,8 @@ struct WgmmaShape : wgmma::Shape {
   int group_m;
   bool raster_along_n, gpc_aware;
 
-  /// The rows of A (columns of B) for which a k tile has room in shared memory: whole swizzle
-  /// atoms.
+  /// The rows of A (loaded_m) and columns of B (loaded_n) for which a k tile has room in shared
+  /// memory, since tiles consist of whole swizzle atoms.
   int loaded_m() const { return tile_bytes(loaded_tile_a()) / bytes_along_k(); }
   int loaded_n() const { return tile_bytes(loaded_tile_b()) / bytes_along_k(); }
 
@@ -47,20 +48,20 @@ struct WgmmaShape : wgmma::Shape {
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
 
-/// A sentence about the first static_assert of the kernel that would fail; empty if all hold. Takes
-/// the requested problem, which the sentence describes.
+/// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
+/// static_asserts of the kernel. Takes the requested problem, which the sentence describes.
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);
 
 /// The stages that fit into shared memory, at most `most`.
 int stages_that_fit(const WgmmaShape& shape, int most, const DeviceLimits& limits);
 
-/// A selection of the legal configs: every tile that its schedule can compute, with as many stages
-/// as fit; its transpose (swap_ab) if that may be faster; the clusters and rasterizations that suit
-/// it; and the split-K slices that fill the device. Takes the requested problem. All configs
-/// satisfy why_not_wgmma(); the family may refuse some because of the device.
+/// The configs worth trying: for every schedule, the tiles that it can compute, with as many stages
+/// as fit; the transposed tile (swap_ab) if it may be faster; the clusters and rasterizations that
+/// suit the tile; and the split-K slices that fill the device. Takes the requested problem. All
+/// configs satisfy why_not_wgmma(); the family may refuse some because of the device.
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// The cycles that products take between the start of a copy and its use.
+/// How early copies begin: the cycles that products take between the start of a copy and its use.
 double cycles_ahead(const WgmmaShape& shape);
 
 /// The predicted time of a launch, good for ranking.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declarations shared by the files of the host half.
+// The declarations that the .cpp files of this folder share.
 
 #include <array>
 #include <vector>

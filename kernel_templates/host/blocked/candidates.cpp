@@ -34,7 +34,8 @@ constexpr std::array<Tile, 7> kTilesOf16Registers{
 
 constexpr std::size_t kSplitsTried = 3;
 
-// The splits that give every thread a part, ordered by the rows plus columns that a thread packs.
+// The splits worth trying: few threads without a part, and few rows plus columns for a thread to
+// pack.
 std::vector<Split> splits(const Problem& problem, int threads) {
   std::vector<Split> splits;
   for (const int split_m : kBlockedSplits) {
@@ -60,7 +61,7 @@ std::vector<Split> splits(const Problem& problem, int threads) {
   return splits;
 }
 
-// The blocks worth trying: none is larger than K or the rows of a part require.
+// The blocks worth trying. Blocks larger than K or the rows of a part require are left out.
 std::vector<Config> block_configs(const Problem& problem, Split split) {
   std::vector<Config> configs;
   for (const int block_m : {256, 1024}) {

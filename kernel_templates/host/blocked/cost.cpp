@@ -7,7 +7,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, like all numbers below).
+// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as are all numbers below that
+// name no machine).
 double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }

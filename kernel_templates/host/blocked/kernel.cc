@@ -20,9 +20,9 @@
 // D is divided among the threads as a grid of split_m x split_n parts. A part is computed in blocks
 // of block_m rows, block_n columns and a depth of block_k. The block of A is packed and stays in
 // the second-level cache, while one panel of B after another is multiplied by all tiles of the
-// block. A row-major panel is packed while the first tile is multiplied by it: this needs no
-// additional loads, and the stores are free. Packing widens small types to the accumulator type.
-// Tiles that reach beyond a matrix are padded with zeros.
+// block. A row-major panel that needs no conversion is packed while the first tile is multiplied by
+// it. This needs no additional loads, and the stores are free. Packing widens small types to the
+// accumulator type. Tiles that reach beyond a matrix are padded with zeros.
 //
 // If K is longer than block_k, partial tiles are kept in scratch between the blocks. Every
 // accumulator adds the same products in the same order, whatever the number of threads.
@@ -110,7 +110,7 @@ inline long long divide_up(long long dividend, long long divisor) {
   return (dividend + divisor - 1) / divisor;
 }
 
-// The elements from `first` on that are inside `extent`, at most a tile.
+// The number of elements from `first` on that are inside `extent`, at most a tile.
 inline int count_inside(long long extent, long long first, int tile) {
   return extent - first < tile ? static_cast<int>(extent - first) : tile;
 }
@@ -243,7 +243,7 @@ inline void prefetch(const Accumulator* first, int elements) {
 // power of two would evict each other.
 //
 // `next` and its stride are not one struct, because g++ 12 then makes slower code. The same holds
-// for the next function.
+// for `b` and `ldb` of multiply_and_pack().
 inline void multiply(Accumulators& accumulators, const Accumulator* a, const Accumulator* b,
                      long long depth, const TypeB* next, long long next_stride) {
 #pragma GCC unroll 4
@@ -312,8 +312,9 @@ struct PanelJob {
   bool first_of_k, last_of_k;
 };
 
-// Every tile but the first prefetches one cache line of each row of the next panel. This is faster
-// if there are few tiles (Xeon, 2 threads, 2026-11-21, f32: 64x4096x4096 264 -> 274 GFLOP/s).
+// The tiles after the first prefetch the next panel: each tile prefetches one cache line of every
+// row, until all lines are prefetched. This is faster if there are few tiles (Xeon, 2 threads,
+// 2026-11-21, f32: 64x4096x4096 264 -> 274 GFLOP/s).
 inline void multiply_packed(const PanelJob& job, const TypeB* source, long long n0, int tile,
                             Accumulators& accumulators) {
   constexpr int kLine = 64 / static_cast<int>(sizeof(TypeB));

@@ -1,5 +1,5 @@
 // The lanes, registers and scratch memory that follow from a config of blocked, in plain constexpr
-// C++. The kernel and its host half both include this file, so that nothing is computed twice.
+// C++. The kernel and its host code both include this file, so that nothing is computed twice.
 #pragma once
 
 namespace tunedgemm::internal::blocked {

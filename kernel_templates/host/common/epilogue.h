@@ -5,7 +5,7 @@
 // D is computed in f64 if the accumulators are f64 or s32, and in f32 otherwise.
 //
 // The f32 functions have no branches and no calls, so that the compiler vectorizes the loop over a
-// row. In f64, the functions of the C library are used.
+// row. The f64 functions call the C library.
 #pragma once
 
 #include "../../cuda/common/activation.cuh"
@@ -36,7 +36,7 @@ inline Exponential exponential(f32 x) {
   const f32 shifted = inside * kLog2E + kRound;
   const f32 n = shifted - kRound;
   const f32 r = (inside - n * kLn2High) - n * kLn2Low;
-  // The series of e^r - 1; the first omitted term is less than 2^-27 of the first term.
+  // The series of e^r - 1; the first omitted term is less than 2^-26 of the first term.
   f32 p = 1.0f / 5040.0f;
   p = p * r + 1.0f / 720.0f;
   p = p * r + 1.0f / 120.0f;
@@ -56,7 +56,7 @@ inline f32 exp_of(f32 x) {
   return (e.p * e.half_power_low + e.half_power_low) * e.half_power_high;
 }
 
-// tanh x = t / (t + 2) with t = e^2x - 1, which is accurate near zero too.
+// tanh x = t / (t + 2) with t = e^2x - 1. This is accurate near zero, too.
 inline f32 tanh_of(f32 x) {
   const f32 clamped = x > 10.0f ? 10.0f : (x < -10.0f ? -10.0f : x);
   const Exponential e = exponential(2.0f * clamped);
@@ -65,8 +65,9 @@ inline f32 tanh_of(f32 x) {
   return t / (t + 2.0f);
 }
 
-// For |x| <= 1, an odd polynomial; otherwise erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were
-// fitted to the C library's f64 functions, and differ from them by less than 2e-9 before rounding.
+// For |x| < 1, an odd polynomial; otherwise erf |x| = 1 - e^-q(|x|) with a polynomial q. Both were
+// fitted to the C library's f64 function, and differed from it by less than 2e-9 before their
+// coefficients were rounded.
 inline f32 erf_of(f32 x) {
   const f32 square = x * x;
   f32 near_zero = 7.882497e-05f;
@@ -78,7 +79,7 @@ inline f32 erf_of(f32 x) {
   near_zero = near_zero * square + 1.1283792e+00f;
 
   const f32 size = x < 0 ? -x : x;
-  const f32 inside = size > 4.0f ? 4.0f : size;  // beyond 4 it rounds to 1
+  const f32 inside = size > 4.0f ? 4.0f : size;  // beyond 4, erf rounds to 1
   f32 q = -1.9242703e-04f;
   q = q * inside + 3.0085462e-03f;
   q = q * inside - 2.2087675e-02f;

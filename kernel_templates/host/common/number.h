@@ -100,8 +100,8 @@ inline f16 narrow(f32 value, f16) {
   const std::uint32_t sign = bits >> 16 & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   const std::uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
-  // The last bit of 0.5 is worth 2^-24, f16's smallest step. Adding 0.5 therefore rounds a number
-  // below 2^-14 to a multiple of that step.
+  // The last bit of 0.5 in f32 is worth 2^-24, f16's smallest step. Adding 0.5 therefore rounds a
+  // number below 2^-14 to a multiple of that step.
   const std::uint32_t subnormal = to_bits(from_bits(magnitude) + 0.5f) - 0x3f000000u;
   std::uint32_t result = (rounded - 0x38000000u) >> 13;
   result = rounded >= 0x47800000u ? 0x7c00u : result;     // 65520 and above: infinity

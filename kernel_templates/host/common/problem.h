@@ -1,8 +1,7 @@
 #pragma once
 
-// The problem's compile-time properties for every host kernel: types, orders, alignments and
-// epilogue; and the offsets of the elements of A and B. Extents and strides are run-time values in
-// Arguments.
+// The problem's compile-time properties for every host kernel (types, orders and epilogue), and the
+// positions of A, B and their elements. Extents and strides are run-time values in Arguments.
 
 #include "../../cuda/common/arguments.cuh"
 #include "../../problem/activation.h"

@@ -1,5 +1,5 @@
-// The numbers on which the naive host kernels and their host halves agree, in plain constexpr C++.
-// Both include this file.
+// The numbers on which the naive CPU kernels and the code that launches them agree, in plain
+// constexpr C++. Both include this file.
 #pragma once
 
 namespace tunedgemm::internal::naive {

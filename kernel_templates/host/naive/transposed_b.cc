@@ -3,7 +3,7 @@
 //   D = act(alpha * A * B + beta * C + bias)        D is M x N
 //
 // Read naive_mnk.cc first. New here: B is transposed before the multiplication, so the innermost
-// loop reads two contiguous rows.
+// loop reads a contiguous row of the transposed B and, if A is row-major, of A.
 //
 //         n                k
 //      +--|--+          +-----+
