@@ -380,13 +380,11 @@ size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t s
     report = context_of(context).report();
     return TUNEDGEMM_STATUS_OK;
   });
-  if (status != TUNEDGEMM_STATUS_OK) {
-    report = error_message();
-  }
+  const std::string& shown = status == TUNEDGEMM_STATUS_OK ? report : error_message();
   if (text != nullptr && size > 0) {
-    const size_t copied = std::min(size - 1, report.size());
-    std::memcpy(text, report.data(), copied);
+    const size_t copied = std::min(size - 1, shown.size());
+    std::memcpy(text, shown.data(), copied);
     text[copied] = '\0';
   }
-  return report.size() + 1;
+  return shown.size() + 1;
 }

@@ -231,9 +231,11 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.c = buffers.c;
   arguments.d = buffers.d;
   arguments.bias = buffers.bias;
-  arguments.scale_a = buffers.scale_a;
-  arguments.scale_b = buffers.scale_b;
-  arguments.alpha = buffers.alpha;
+  if (plan.reads_inputs) {  // else the product is 0, even if a factor is infinite or NaN
+    arguments.scale_a = buffers.scale_a;
+    arguments.scale_b = buffers.scale_b;
+    arguments.alpha = buffers.alpha;
+  }
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;
   const std::int64_t needed = plan.launch.workspace_bytes;

@@ -76,6 +76,7 @@ KernelCache::Kernel KernelCache::load_stored(const Source& source, const Launch&
       return std::move(*kernel);
     }
     const Rejection& rejection = std::get<Rejection>(loaded);
+    ++counters_.not_loaded;
     log_warning("loading a stored binary of " + source.entry + " by " + stored.compiler +
                 " failed: " + rejection.detail);
     // Keep the binaries of other compilers, because another driver may load them.

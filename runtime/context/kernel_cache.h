@@ -45,6 +45,7 @@ class KernelCache {
 
   struct Counters {
     std::atomic<std::int64_t> loaded{0}, compiled{0};
+    std::atomic<std::int64_t> not_loaded{0};  ///< stored binaries that were found but did not load
   };
   const Counters& counters() const { return counters_; }
 

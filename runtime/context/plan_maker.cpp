@@ -132,8 +132,10 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
       return nullptr;
     }
   }
+  const std::int64_t not_loaded = kernels_.counters().not_loaded;
   std::unique_ptr<Plan> plan = find_stored(miss);
-  if (plan == nullptr) {
+  // A binary that did not load may load later, when there is memory again.
+  if (plan == nullptr && kernels_.counters().not_loaded == not_loaded) {
     const std::scoped_lock lock(without_kernel_mutex_);
     without_kernel_[problem] = seen;
   }

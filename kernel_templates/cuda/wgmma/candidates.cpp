@@ -158,10 +158,10 @@ int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimi
   if (2 * ctas <= limits.sm_count && tiles * lines <= kMostInTime * ctas) {
     return kPrefetchedInTime;
   }
-  const auto begins_in_a_line = [](const Matrix& matrix) {
+  const auto has_ragged_rows = [](const Matrix& matrix) {
     return matrix.leading_dimension * size_bytes(matrix.type) % wgmma::kSwizzleBytes != 0;
   };
-  const bool is_ragged = begins_in_a_line(problem.a) || begins_in_a_line(problem.b);
+  const bool is_ragged = has_ragged_rows(problem.a) || has_ragged_rows(problem.b);
   return is_ragged && tiles <= ctas / 4 ? kPrefetchedOfRagged : kPrefetched;
 }
 

@@ -153,12 +153,12 @@ TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  * leading dimensions and batch strides that are multiples of 16 bytes; alignment is part of the
  * problem that is tuned. D must not overlap an input, except that C may be D itself, with the same
  * layout. Padding between rows of D (columns, if column-major) is never touched and may hold other
- * data. A pointer that is not read may be NULL: A and B if K or alpha is 0, C if beta is 0. */
+ * data. If K or alpha is 0, A, B and their scales may be NULL or hold NaN; so may C if beta is 0. */
 typedef struct tunedgemm_buffers {
   size_t struct_size;     /**< sizeof(tunedgemm_buffers) */
   const void* a;          /**< A. */
   const void* b;          /**< B. */
-  const void* c;          /**< C; not read if beta is 0, so it may hold NaN. */
+  const void* c;          /**< C. Not read if beta is 0. */
   void* d;                /**< D; every element is written, and nothing else. */
   const void* bias;       /**< The bias; ignored unless the problem has one. */
   const float* scale_a;   /**< One value in device memory, read by the kernel; NULL for 1. */

@@ -122,6 +122,17 @@ TEST_CASE("Empty problems give the results of BLAS") {
         {.a = nan.data(), .b = nan.data(), .c = d.data(), .d = d.data(), .alpha = 0, .beta = 2});
     CHECK(d == std::vector<float>{2, 4, 6, 8});
   }
+  SECTION("alpha or K is 0: the product is 0, even if its other factors are infinite") {
+    const float infinite = INFINITY;
+    std::vector<float> d{1, 2, 3, 4};
+    tunedgemm::tuned_matmul(
+        context, {.m = 2, .n = 2, .k = 2},
+        {.c = d.data(), .d = d.data(), .scale_a = &infinite, .alpha = 0, .beta = 2});
+    CHECK(d == std::vector<float>{2, 4, 6, 8});
+    tunedgemm::tuned_matmul(context, {.m = 2, .n = 2, .k = 0},
+                            {.d = d.data(), .scale_b = &infinite, .alpha = INFINITY});
+    CHECK(d == std::vector<float>(4, 0.0f));
+  }
 }
 
 TEST_CASE("The linked-in kernel reads neither A nor B of any batch index if alpha is 0") {

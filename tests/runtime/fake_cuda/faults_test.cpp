@@ -123,8 +123,12 @@ Outcome outcome_beside_neighbour(const CacheWithNeighbour& cache, tunedgemm_poli
         outcome.wrong = program.why_not(product, is_needed && failure.lasts != Lasts::kOnce);
         outcome.wrong += outcome.wrong.empty() ? "" : " in the call after it";
       }
+      control().fail("", 0, 0, Lasts::kOnce);
+      if (outcome.wrong.empty()) {
+        outcome.wrong = program.why_not(product, false);
+        outcome.wrong += outcome.wrong.empty() ? "" : " after the failure has passed";
+      }
     }
-    control().fail("", 0, 0, Lasts::kOnce);
     outcome.wrong += FakeGpu::why_not_clean();
   }
   if (CacheWithNeighbour::kernels(path) < kernels) {
