@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kFingerprintDigits = 32;
 constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor::kExhaustive};
 
-// Empty if the machine code needs only the baseline of its architecture.
+// The CPU features in a compiler's identity ("... for avx2+fma"): those that its machine code may
+// use. Empty if it may use only the architecture's baseline.
 std::set<std::string> cpu_features(std::string_view compiler) {
   constexpr std::string_view kSeparator = " for ";
   std::set<std::string> features;

@@ -42,8 +42,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "cuda" or "host". Options and reports use this name, and so does the folder of the backend's
-  /// kernels in kernel_templates/.
+  /// "cuda" or "host". Options and reports use this name; the backend's folder in kernel_templates/
+  /// has it, too.
   virtual std::string_view name() const = 0;
   /// The backend's number in the C ABI and in stored rows.
   int number() const { return backend_number(name()); }

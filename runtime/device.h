@@ -137,7 +137,8 @@ class Streams {
   virtual StreamHandle own_stream() = 0;
   virtual void synchronize(StreamHandle stream) = 0;
   /// A number that identifies the stream in this process. Handles are not unique: a destroyed
-  /// stream's handle may be reused, and all threads have the same handle of their default streams.
+  /// stream's handle may be reused, and one handle can mean a different default stream in each
+  /// thread.
   /// Empty while the stream is captured. Part of the hot path.
   virtual std::optional<std::uint64_t> stream_id(StreamHandle stream) const noexcept = 0;
   /// Null unless the stream is being captured. Throws DeviceError.
@@ -197,7 +198,8 @@ class HardwareProbe {
   virtual void use(std::string_view text) = 0;
 };
 
-/// A GPU, or the CPU. Thread-safe. The context that opened it owns it.
+/// A GPU, or the CPU. Thread-safe. Owned by whoever opened it, usually the library Context
+/// (runtime/context/context.h).
 class Device : public MemorySpace, public Streams, public KernelCompiler {
  public:
   virtual const Backend& backend() const = 0;
@@ -222,8 +224,8 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
   /// Whether this is the calling thread's current device (Backend::current_ordinal). May return
   /// false for the current device if the check would be slow. Part of the hot path.
   virtual bool is_current() const noexcept = 0;
-  /// A guard: while it lives, this device's context is current for the calling thread. No effect on
-  /// the host.
+  /// A guard: while it lives, this device's CUDA context is current for the calling thread. No
+  /// effect on the host.
   class [[nodiscard]] Current {
    public:
     explicit Current(const Device& device) noexcept

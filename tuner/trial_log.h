@@ -1,7 +1,7 @@
 #pragma once
 
 // TrialLog: stores the outcome of every candidate immediately. If a tuning is killed, the next
-// tuning knows its outcomes and does not run a crashing candidate again.
+// tuning of the problem knows all outcomes so far and does not run a crashing candidate again.
 
 #include <cstddef>
 #include <string>
@@ -36,8 +36,9 @@ class TrialLog {
 };
 
 /// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process
-/// dies, or if an exception is thrown (a lost device). The candidate, or the problem, is then
-/// blamed.
+/// dies, or if an exception is thrown (a lost device). A mark that is left over counts as a crash
+/// of the candidate or, after a race, of the GEMM problem as a whole, because the guilty candidate
+/// is unknown.
 class [[nodiscard]] InFlight {
  public:
   InFlight(const Task& task, const TrialRecord& trial);

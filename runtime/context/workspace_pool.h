@@ -36,8 +36,8 @@ class WorkspacePool {
   WorkspacePool& operator=(const WorkspacePool&) = delete;
 
   /// Launches the kernel with the workspace of the stream, or of the graph into which the stream is
-  /// captured. If no workspace can be allocated, launches the kernel without a workspace if the
-  /// launch allows this, else launches nothing and returns empty. After a launch, returns 0 or the
+  /// captured. If no workspace can be allocated, the kernel runs without one if the launch allows
+  /// that. Otherwise nothing is launched and the result is empty. After a launch, returns 0 or the
   /// device API's error number. Blocks only to allocate a workspace or during a capture, and may
   /// then throw DeviceError.
   std::optional<int> run(const CompiledKernel& kernel, const Launch& launch, Arguments arguments,

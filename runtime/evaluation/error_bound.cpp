@@ -12,8 +12,8 @@ constexpr double kUnitF32 = 0x1p-24;
 constexpr double kUnitFp8Accumulator = 0x1p-13;
 constexpr double kUnitTf32 = 0x1p-11;
 
-// At least the standard deviation of a product of two inputs. It is 1/3 for real numbers, and more
-// for small types because of their coarse steps.
+// At least the standard deviation of a product of two inputs. It would be 1/3 if inputs were real
+// numbers, uniform in [-1, 1]; it is more for small types because of their coarse steps.
 constexpr double kDeviation = 0.4;
 // The largest of some 10^8 normally distributed values, in standard deviations.
 constexpr double kFarthest = 6;
@@ -66,13 +66,14 @@ ErrorBound bound_of_line(double error, double steepest) {
   return {std::max(kMargin, steepest) * error, 0};
 }
 
-// For y = c x^2 with 2 c = steepest: |c (x + e)^2 - y| <= c (2 |x| e + e^2). For large |x| this
-// exceeds any constant, so part of the bound is relative to y. Because 2 |x| s <= x^2 + s^2 for
-// every s > 0,
+// Let y = c x^2 with c = steepest / 2, and let e bound the error of x. Then |c (x + e)^2 - y| <=
+// c (2 |x| e + e^2). For large |x| this exceeds any constant, so part of the bound is relative to
+// y. Because 2 |x| s <= x^2 + s^2 for every s > 0,
 //
 //     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
 //
-// If s is about as large as most |x|, the bound is at most twice as large as necessary for those x.
+// If s (the parameter `usual`) is about as large as most |x|, the bound is at most twice as large
+// as necessary for those x.
 ErrorBound bound_of_square(double error, double steepest, double unit, double usual) {
   const double e = kMargin * error;
   // 2 * unit covers the rounding of the square.

@@ -1,8 +1,8 @@
 #pragma once
 
-// Chooses the launch variant of a tuned kernel: how to launch it after another kernel of this
-// library. A tuning in the isolated launch regime cannot measure the difference. A tuning in the
-// back-to-back regime does not compare the variants, because it launches all candidates with
+// Chooses the launch variant of a tuned kernel, i.e. how to launch it after another kernel of this
+// library. A tuning in the isolated launch regime cannot measure how the variants differ. A tuning
+// in the back-to-back regime does not compare the variants, because it launches all candidates with
 // overlap.
 
 #include <functional>

@@ -15,8 +15,8 @@ std::vector<std::filesystem::path> temporary_places();
 /// place removes the folder once the folder is ten minutes old.
 class PrivateFolder {
  public:
-  /// Creates the folder in the first of the temporary_places() that permits this, and in which no
-  /// other user can replace the folder (cache/trust.h). If there is no such place, throws a
+  /// Creates the folder in the first of the temporary_places() that allows it and where no other
+  /// user can replace the folder (cache/trust.h). If there is no such place, throws a
   /// std::system_error that names the last place tried.
   [[nodiscard]] PrivateFolder();
   ~PrivateFolder();

@@ -1,6 +1,6 @@
 // Damages copies of a small cache: cuts them off at many lengths, and overwrites pages and headers.
-// A damaged file must be set aside, once, and replaced. A file without noticeable damage must keep
-// all winners.
+// If damage is noticed, the file must be set aside, once, and replaced. The next start must find no
+// damage, and the same winners.
 
 #include <algorithm>
 #include <fstream>
@@ -150,7 +150,8 @@ void check_two_starts(const std::string& bytes) {
   CHECK(second.warnings.empty());
   CHECK(second.state == StoreState::kReadWrite);
   CHECK(second.found == first.found);
-  // A changed byte in an index can hide a row from look-ups; only doctor notices.
+  // A changed byte in an index can hide a row from look-ups. Only a whole examination, such as
+  // `tunedgemm doctor` runs, notices that.
   auto options = sample::options(path);
   options.examination = StoreOptions::Examination::kWhole;
   { const auto examined = Store::open(options); }
@@ -171,7 +172,7 @@ void check_is_set_aside(const std::string& bytes) {
   check_sound(path);
 }
 
-// Cuts files off. Every other cut is within the header, the schema and the roots of the tables.
+// Cuts files off. Every second cut is within the header, the schema and the roots of the tables.
 void check_truncations(int count) {
   std::mt19937_64 random(test_seed());
   const std::string& whole = whole_cache();
@@ -191,7 +192,7 @@ void check_damaged_pages(int count) {
     std::string what;
     for (std::size_t damages = 1 + random() % 3; damages > 0; --damages) {
       const std::size_t page = random() % pages;
-      // The whole page or a part of it, but not the application id.
+      // Damages the whole page or a part of it, but never the application id.
       const bool all = random() % 2 == 0;
       const std::size_t begin = page * kPage + (all ? 0 : random() % kPage);
       const std::size_t end =

@@ -41,7 +41,7 @@ struct BenchContender {
 struct BenchRow {
   Shape shape;
   std::string kernel;                      ///< the tuned candidate, as text
-  std::vector<BenchContender> contenders;  ///< ours first; empty if the shape failed
+  std::vector<BenchContender> contenders;  ///< this library's first; empty if the shape failed
   /// The same kernels, launched back to back; empty if not measured.
   std::vector<BenchContender> back_to_back;
   std::vector<std::string> remarks;
@@ -51,7 +51,7 @@ struct BenchRow {
   void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
 
-/// A row with the back-to-back contenders in place of `contenders`.
+/// The same row with its back-to-back contenders in place of `contenders`.
 BenchRow back_to_back(const BenchRow& row);
 
 /// Each function returns null if the contender took no part.
@@ -59,12 +59,12 @@ const BenchContender* tuned_contender(const BenchRow& row);
 const BenchContender* baseline_default(const BenchRow& row);  ///< the baseline's first proposal
 const BenchContender* baseline_best(const BenchRow& row);     ///< the baseline's fastest
 
-/// The names of our other contenders, in order of first appearance.
+/// The names of this library's contenders other than "tuned", in order of first appearance.
 std::vector<std::string> other_contenders(const std::vector<BenchRow>& rows);
 const BenchContender* contender_named(const BenchRow& row,
                                       std::string_view name);  ///< or null
 
-/// Our speedup over another contender, over all rows in which both ran.
+/// The speedup of "tuned" over another contender, over all rows in which both ran.
 struct Ratios {
   int shapes = 0;
   double geometric_mean = 0;
@@ -79,8 +79,8 @@ Ratios ratios(const std::vector<BenchRow>& rows,
 /// types (Backend::peak_operations_per_cycle) and at `clock_mhz` (0: the highest clock). The other
 /// is the time to read or write each byte of the matrices once, at the memory's nominal bandwidth;
 /// it does not count if the inputs are warm. 0 if the peak is unknown: on the host, and for compute
-/// capabilities that are unknown or before 8.0. Backend::roofline_us gives a lower time, so that it
-/// never rejects a correct result.
+/// capabilities that are unknown or before 8.0. Backend::roofline_us gives a lower time, because a
+/// kernel that is measured to be faster than that is rejected.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,7 @@
 // Named barriers, which synchronise a part of a CTA's threads, and programmatic dependent launch
 // (sm_90 and later; Launch::programmatic in host code). With programmatic dependent launch, a
-// kernel can start while the previous kernel of the stream still runs. It first does work that does
-// not depend on other kernels, and then waits.
+// kernel can start while the previous kernel of the stream still runs. The early kernel first does
+// work that does not depend on other kernels, and then waits for all previous kernels.
 //
 // Each function is one instruction. The names in quotes are sections of the PTX ISA manual.
 #pragma once
@@ -17,15 +17,15 @@ __device__ __forceinline__ void arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// griddepcontrol.launch_dependents: the next kernel can start when every CTA has called this or
-// ended, and there is room. This is safe at any time, since a kernel that starts early calls
-// wait_for_previous_kernels().
+// griddepcontrol.launch_dependents: the next kernel can start when every CTA of this kernel has
+// called this or ended, and an SM has room for a CTA. This is safe at any time, since a kernel that
+// starts early calls wait_for_previous_kernels().
 __device__ __forceinline__ void launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 // griddepcontrol.wait: waits until all previous kernels have ended and their writes are visible.
-// Until then, a kernel must not access global memory (wgmma/claim_cluster_id.cuh has an exception).
+// Until then, a kernel must not access global memory (except in wgmma/claim_cluster_id.cuh).
 __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

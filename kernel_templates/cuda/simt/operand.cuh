@@ -1,5 +1,5 @@
 // The copy of an operand from global to shared memory, one k tile after another. Shared memory
-// holds elements of the accumulator's type, and k is the row:
+// holds elements of the accumulator's type, and all elements with the same k lie together:
 //
 //     global, K-major                        shared                      global, MN-major
 //
@@ -48,8 +48,8 @@ struct Operand {
   };
 
   const Type* first_vector;            // of this thread in the next k tile, in global memory
-  long long stride;                    // elements between rows or, if MN-major, between two k
-  int rows;                            // inside the matrix, from first_vector on
+  long long stride;                    // elements from one row (if MN-major: one k) to the next
+  int rows;                            // that are inside the matrix, from first_vector on
   bool all_rows;                       // all rows of the tile are inside the matrix
   Vector in_flight[kVectorsOfThread];  // unused if copies are asynchronous
 
@@ -81,7 +81,8 @@ struct Operand {
     return tile + (first_k() + k_offset(index)) * kPitch + first_row() + row_offset(index);
   }
 
-  // `elements` points to the CTA's first k tile in global memory.
+  // `elements` points to the CTA's first k tile in global memory. `rows_inside` of the tile's rows
+  // are inside the matrix.
   __device__ __forceinline__ void begin(const Type* elements, long long leading_dimension,
                                         int rows_inside) {
     stride = leading_dimension;
@@ -94,7 +95,8 @@ struct Operand {
     first_vector += kIsKMajor ? kBlockK : kBlockK * stride;
   }
 
-  // The number of a vector's elements that are inside the matrix, if the k tile has only `depth` k.
+  // The number of a vector's elements that are inside the matrix, if only the first `depth` steps
+  // of the k tile along k are.
   __device__ __forceinline__ int elements_inside(int index, int depth) const {
     const int k_left = depth - first_k() - k_offset(index), rows_left = rows - row_offset(index);
     const int left = kIsKMajor ? k_left : rows_left;
@@ -140,8 +142,8 @@ struct Operand {
     }
     advance();
   }
-  // Starts to copy a k tile of which only the first `depth` k exist. Elements outside the matrix
-  // become zero.
+  // Starts to copy a k tile of which only the first `depth` steps along k lie inside the matrix.
+  // Elements outside the matrix become zero.
   __device__ __forceinline__ void begin_copy(Accumulator* tile, int depth) {
     if (all_rows && depth == kBlockK) {
       begin_full_copy(tile);

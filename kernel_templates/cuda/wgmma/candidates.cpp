@@ -47,7 +47,7 @@ struct Cluster {
 };
 constexpr Cluster kClusters[] = {{2, 1}, {1, 2}, {1, 1}, {2, 2}, {4, 1}, {1, 4}};
 
-/// The tile that a cluster computes: of D, or of its transpose.
+/// How a tile of D, or of D's transpose (swap_ab), is computed.
 struct TileChoice {
   Schedule schedule;
   int block_n;
@@ -104,9 +104,9 @@ std::int64_t columns_in_sequence(const Problem& requested, const Problem& proble
   return ceil_divide(work_tiles, shape.clusters_of_wave(limits)) * block_n;
 }
 
-/// Widths that are not multiples of 16 have a slower epilogue. They are tried only if there are few
-/// waves, and if CTAs finish earlier than with either neighbouring width. With many waves, other
-/// tiles waste little.
+/// Whether block_n is worth trying. Widths that are not multiples of 16 have a slower epilogue.
+/// They are worth it only if there are few waves, and if CTAs finish earlier than with either
+/// neighbouring width. With many waves, other tiles waste little.
 bool has_good_width(const Problem& requested, const Problem& problem, const WgmmaShape& shape,
                     const DeviceLimits& limits) {
   constexpr int kFewWaves = 3;
@@ -143,9 +143,9 @@ bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,
 }
 
 /// The number of k tiles to prefetch. Prefetched tiles take space in L2 from the previous kernel.
-/// Two k tiles hide the latency of memory. More pay off in two cases. If few CTAs run, this
-/// kernel's CTAs are resident long before they may begin. If rows are not aligned to cache lines,
-/// every copy touches more lines.
+/// Two k tiles hide the latency of memory. More than two pay off in two cases. If few CTAs run,
+/// this kernel's CTAs are resident long before they may begin. If rows are not aligned to cache
+/// lines, every copy touches more lines.
 int prefetched(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
   const std::int64_t ctas = shape.grid(problem, limits);
   const std::int64_t tiles =
@@ -244,7 +244,7 @@ Config make_config(const Problem& problem, const TileChoice& choice, const Devic
   return config;
 }
 
-// Collects the selection, one tile at a time.
+// Collects the candidates, one tile at a time.
 class CandidateSelection {
  public:
   CandidateSelection(const Problem& problem, const DeviceLimits& limits)
@@ -314,7 +314,7 @@ class CandidateSelection {
     }
   }
 
-  /// Adds the other rasterizations of a config: along N, in larger groups. A single row or column
+  /// Adds a config's other rasterizations: along N, and in larger groups. A single row or column
   /// of clusters has only one order, and a group cannot exceed the number of rows.
   void add_rasterizations(const Problem& problem, const Config& config, std::int64_t waves) {
     const Tiling clusters = WgmmaShape(problem, config).clusters(problem);
@@ -350,7 +350,7 @@ class CandidateSelection {
 
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits) {
   CandidateSelection selection(problem, limits);
-  const bool promotes = problem.numerics == Numerics::kPromoted;  // every 128 k
+  const bool promotes = problem.numerics == Numerics::kPromoted;  // after every 128 steps along k
   const int small_tile =
       std::min(problem.m, problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
   for (const Schedule& schedule : kSchedules) {

@@ -9,7 +9,8 @@
 //       apply_epilogue()         computes an element of D (common/epilogue.cuh)
 //
 // A warp has 16 of the 64 rows (ptx/wgmma.cuh has the layout). Accumulators are stored in blocks of
-// 16 columns. If the chunk has 8 tail columns, the threads store those themselves.
+// 16 columns. If 8 columns are left over, they are the chunk's tail columns, which the threads
+// store directly from registers.
 #pragma once
 
 #include "../common/epilogue.cuh"
@@ -39,15 +40,16 @@ __device__ __forceinline__ ThreadGroup thread_group_of_consumer(int consumer) {
   return {static_cast<int>(threadIdx.x) % kWarpgroup, kWarpgroup, 1 + consumer};
 }
 
-// The epilogue stages, used alternately: buffers of a warp (with swap_ab, of all four warps), in
-// which D is prepared for TMA.
+// Hands out the epilogue stages in turn. They are the buffers in which D is prepared for TMA. Each
+// warp has its own; with swap_ab, the four warps of a consumer share theirs.
 template <wgmma::Shape kShape>
 struct EpilogueBuffer {
   unsigned address;
   int next_offset = 0;
 
-  // The stage for the next `bytes`. Before the stage is written, the copying thread must call
-  // tma_store_wait_read(epilogue_stages - 1), which waits until the last copy has read the stage.
+  // Returns the address of the stage for the next `bytes` bytes. Before the stage is written, the
+  // copying thread must call tma_store_wait_read(epilogue_stages - 1), which waits until the
+  // previous copy from this stage has read it.
   __device__ __forceinline__ unsigned next_stage(int bytes) {
     const unsigned stage = address + next_offset;
     next_offset = kShape.epilogue_stages == 1 ? 0 : next_offset ^ bytes;
@@ -93,8 +95,9 @@ struct CollectiveEpilogue {
   }
 
   // ---- The usual case: TMA ----------------------------------------------------------------------
-  // TMA copies boxes of 16 rows. A row of a box is as long as the widest swizzle span that fits. An
-  // epilogue stage holds one or several boxes.
+  // TMA copies boxes of 16 rows. A row of a box is as long as the widest swizzle span (128, 64 or
+  // 32 bytes) that evenly divides a row of the chunk without its tail columns. An epilogue stage
+  // holds one or several boxes.
   static constexpr int kRowBytes = kShape.epilogue_row_bytes();
   static constexpr int kRowColumns = kRowBytes / sizeof(TypeD);
   static constexpr int kBoxBytes = wgmma::kEpilogueRows * kRowBytes;
@@ -102,8 +105,8 @@ struct CollectiveEpilogue {
 
   // A warp stores its 16 rows, one epilogue stage at a time. With two stages, one is copied while
   // the other is prepared. Lane 0, rather than an elected lane, starts the copy: the compiler then
-  // makes the copy a loop, and moves no code across it. Otherwise it would apply the epilogue to
-  // all accumulators before it stores the first one.
+  // makes the copy a loop, and moves no code across that loop. With an elected lane, the compiler
+  // would apply the epilogue to all accumulators before the first one is stored.
   __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
                                                const ThreadGroup& group,
                                                const ChunkAccumulators& accumulators) const {
@@ -234,8 +237,8 @@ struct CollectiveEpilogue {
   }
 
   // ---- Threads ----------------------------------------------------------------------------------
-  // A warp stores its 16 rows as in mma: the accumulators go through shared memory, so that a
-  // thread stores neighbouring elements of a row.
+  // A warp stores its 16 rows as in the mma kernel (../mma): the accumulators go through shared
+  // memory, so that a thread stores neighbouring elements of a row.
   static constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
   static constexpr int kSpreadPitch = kSpreadColumns + 8;
 
@@ -305,7 +308,7 @@ struct CollectiveEpilogue {
     }
   }
 
-  // A thread's first vector of a chunk.
+  // Returns the address of this thread's first vector of a chunk.
   __device__ __forceinline__ static float4* vectors_of_chunk(const Reduction& reduction, int slice,
                                                              int chunk) {
     const int vectors = slice * kVectorsOfTile + chunk * kVectorsOfChunk;

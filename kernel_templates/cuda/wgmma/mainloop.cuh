@@ -191,9 +191,9 @@ struct CollectiveMainloop {
 
   // ---- A from registers -------------------------------------------------------------------------
   // wgmma does not take an MN-major A of 32 bits from shared memory. The consumers read it into
-  // registers instead. A is read one step ahead: while the wgmma of step s may still run, A of step
-  // s + 2 is read, and only then the wgmma of step s + 1 starts. If A were read later, the compiler
-  // would make each wgmma wait for the previous one.
+  // registers instead. A is read one step ahead: before the wgmma of step s is issued, A of step
+  // s + 1 is read, while the wgmma of step s - 1 may still be running. If A were read later, the
+  // compiler would make each wgmma wait for the previous one.
   __device__ __forceinline__ void multiply_a_from_registers(int k_tiles,
                                                             Accumulators& accumulators) {
     FragmentA fragments[kSteps][kRowBlocks];
@@ -241,8 +241,9 @@ struct CollectiveMainloop {
           offset);
     }
   }
-  // The offset, in a tile, of this lane's row 16 w + g in step 0. It is the offset of k = t for an
-  // even t, and of k = t + 4 for an odd t, which avoids bank conflicts.
+  // The offset, in a tile, of this lane's row 16 w + g in step 0 (ptx/wgmma.cuh defines w, g and
+  // t). It is the offset of k = t for an even t, and of k = t + 4 for an odd t, which avoids bank
+  // conflicts.
   __device__ __forceinline__ static unsigned fragment_offset_of_lane() {
     const int warp = threadIdx.x / 32 % 4, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int row = 16 * warp + g, k = t ^ (t % 2 * 4);

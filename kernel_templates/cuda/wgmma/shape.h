@@ -20,7 +20,7 @@ constexpr int kMostStages = 12, kMostSplitK = 16, kMostClusterSize = 4;
 // An epilogue stage of a warp: 16 rows of 128 bytes.
 constexpr int kEpilogueStageBytes = 2048, kEpilogueRows = 16;
 constexpr int kControlBytes = 1024;  // barriers, an int for each consumer, the claimed cluster id
-constexpr int kTransposeWarps = 3;   // the other warps of the producer's warpgroup
+constexpr int kTransposeWarps = 3;   // all warps of the producer's warpgroup but the first
 constexpr int kRegistersOfSm = 65536;
 
 TUNEDGEMM_CONSTEXPR int least(int x, int y) {
@@ -131,7 +131,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
-  // The accumulators and fragments of a thread.
+  // The registers for a thread's accumulators and fragments.
   TUNEDGEMM_CONSTEXPR int accumulators() const {
     return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
   }
@@ -185,15 +185,17 @@ struct Shape {
   }
   // The number of columns that are stored in blocks of 16, after which 8 tail columns may follow.
   TUNEDGEMM_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
-  // The length of a row of the box that TMA stores: the widest swizzle span that divides a row of
-  // the blocks. With swap_ab, a row holds 128 bytes of a column of D.
+  // The length of a row of the box that TMA stores: the widest swizzle span (128, 64 or 32 bytes)
+  // that evenly divides a row of all blocks of 16 columns. With swap_ab, a row holds 128 bytes of a
+  // column of D.
   TUNEDGEMM_CONSTEXPR int epilogue_row_bytes() const {
     const int bytes = columns_of_blocks() * element_bytes_d;
     return swap_ab || bytes % 128 == 0 ? 128 : bytes % 64 == 0 ? 64 : 32;
   }
   // A consumer with several row blocks can store some while it multiplies others. If D has 32-bit
   // elements, overlap does not pay: a store takes as long as several k tiles, but the wgmma of only
-  // one k tile runs meanwhile. With transpose warps, too few registers are left for both loops.
+  // one k tile runs meanwhile. With transpose warps, the consumers have too few registers left to
+  // store and multiply at once.
   TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
     return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&
            !a_from_registers() && !transposes() && element_bytes_d <= 2;

@@ -7,14 +7,15 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Cycles to widen an element while it is packed (AMD EPYC, 2026-11, as are all numbers below that
-// name no machine).
+// Cycles to widen an element while it is packed. This number, and each number below that names no
+// machine, was measured on an AMD EPYC in 2026-11.
 double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }
 
-// Cycles to pack an element of A or B. `run` elements are read from adjacent addresses. If the
-// matrix exceeds the second-level cache, every run and every byte costs more.
+// Cycles to pack an element of A or B. `adjacent` tells whether neighbours in the packed block are
+// neighbours in the matrix, too. `run` elements are read from adjacent addresses. If the matrix
+// exceeds the second-level cache, every run and every byte costs more.
 double packing_cycles(const Matrix& matrix, bool adjacent, double run, double matrix_bytes,
                       const DeviceLimits& limits) {
   const bool exceeds_l2 = matrix_bytes > static_cast<double>(limits.l2_bytes);
@@ -23,10 +24,11 @@ double packing_cycles(const Matrix& matrix, bool adjacent, double run, double ma
   return (adjacent ? 0.1 : 0.35) + widening_cycles(matrix.type) + memory;
 }
 
-// Cycles of one k of a tile, assuming two FMA units of 256 bits or one of 512, two loads per cycle,
-// and an addition latency of four cycles. A panel of B that exceeds the first-level cache is loaded
-// at 29 bytes per cycle. If the panel and a tile of A do not fit in that cache together, every k is
-// slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all tiles).
+// Cycles of one step along k of a tile, assuming two FMA units of 256 bits or one of 512, two loads
+// per cycle, and an addition latency of four cycles. A panel of B that exceeds the first-level
+// cache is loaded at 29 bytes per cycle. If the panel and a tile of A do not fit in that cache
+// together, every step is slower (Xeon, 2 threads, 2026-11-21, 1024^3 in f32: by 4 to 8 % for all
+// tiles).
 double cycles_of_k(const BlockedShape& shape, const Problem& problem, const DeviceLimits& limits) {
   const double wide = shape.vector_bytes == 64 ? 1.0 : 0.5;
   const auto tile_m = static_cast<double>(shape.tile_m);
@@ -39,7 +41,9 @@ double cycles_of_k(const BlockedShape& shape, const Problem& problem, const Devi
   const double stream = panel_bytes > limits.l1_bytes ? vectors * 2.2 * wide : 0;
   const std::int64_t tile_of_a_bytes = shape.tile_m * shape.accumulator_bytes * depth;
   const double eviction = panel_bytes + tile_of_a_bytes > limits.l1_bytes ? 1.05 : 1.0;
-  // If a CPU has two 512-bit units, vectors of half the width are half as fast, so rank them lower.
+  // The model assumes one 512-bit unit. A CPU may have two, and 256-bit vectors are then half as
+  // fast. So vectors narrower than the CPU's widest get a small penalty, which breaks ties in
+  // favour of the widest.
   const double half = 8 * shape.vector_bytes < limits.simd_bits ? 1.05 : 1.0;
   return eviction * half * std::max({multiply, loads, stream, 4.0});
 }

@@ -4,7 +4,8 @@
 
 namespace tunedgemm::internal::naive {
 
-// reordered_mkn: a thread's accumulators.
+// The scratch of a thread of reordered_mkn.cc, in bytes: one accumulator for each of block_n
+// columns.
 constexpr int scratch_bytes(int block_n, int accumulator_bytes) {
   return block_n * accumulator_bytes;
 }

@@ -16,8 +16,8 @@ class Processes {
  public:
   /// Sends a line to the parent.
   using Say = std::function<void(const std::string& line)>;
-  /// Starts `count` processes that wait for each other and then run `body` with their number.
-  /// `body` returns its failure, or an empty string.
+  /// Starts `count` processes. Once all have started, each calls `body` with its own number, 0 to
+  /// `count` - 1. `body` returns its failure, or an empty string.
   [[nodiscard]] Processes(int count,
                           const std::function<std::string(int number, const Say& say)>& body);
   ~Processes();
@@ -26,11 +26,12 @@ class Processes {
 
   /// Waits for at least one line, which wait() will still return.
   void wait_for_a_line();
-  /// Sends SIGKILL to one process.
+  /// Sends SIGKILL to the process with this number.
   void kill(int number);
   /// Waits until all processes have ended. Returns the lines that they sent with `say`.
   std::vector<std::string> wait();
-  /// After wait(): the failures of the processes that were not killed.
+  /// After wait(): the failures that `body` returned, and a line for each process that ended
+  /// abnormally for another reason than SIGKILL.
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:

@@ -51,7 +51,7 @@ State& the_state() {
   return *state;
 }
 
-// The driver's state of a thread.
+// The driver's per-thread state.
 struct ThreadState {
   std::vector<CUcontext> contexts;
   CUstreamCaptureMode mode = kGlobal;
@@ -94,7 +94,8 @@ bool share_a_workspace(const CUgraphNode_st& left, const CUgraphNode_st& right) 
          left.launch.arguments.workspace == right.launch.arguments.workspace;
 }
 
-// The time is computed, so that the same kernel is the fastest in every run.
+// The time follows from the kernel's entry and macros, so the same kernel is the fastest in every
+// run.
 double duration_us(const Image& image) {
   std::size_t hash = std::hash<std::string>()(image.entry);
   for (const auto& [define, value] : image.defines) {

@@ -32,8 +32,8 @@ class CProgram {
                : status;
   }
 
-  /// Multiplies. Empty if the product is right, or if it is refused with a message and
-  /// `may_be_refused`; else a sentence.
+  /// Multiplies. Returns "" if the product is right, or if `may_be_refused` and the call fails with
+  /// a message and a status other than INTERNAL. Otherwise returns what went wrong.
   template <class Product>
   std::string why_not(const Product& product, bool may_be_refused) {
     product.erase();
@@ -48,7 +48,7 @@ class CProgram {
     }
     return may_be_refused ? "" : sentence;
   }
-  /// Whether the last call was refused.
+  /// Whether the last call of why_not() got a status other than OK.
   bool was_refused() const { return was_refused_; }
 
  private:

@@ -46,8 +46,8 @@ void build(Built& built, Device& device) {
   built.kernel = std::get<0>(std::move(loaded));
 }
 
-// A text that differs between the sources of a family. Hashing a whole source would take longer
-// than running a case.
+// A text that is the same for two sources of a family only if the sources are. Hashing a whole
+// source would take longer than running a case.
 std::string text_of_defines(const Source& source) {
   std::string text;
   for (const auto& [macro, value] : source.defines) {
@@ -56,7 +56,8 @@ std::string text_of_defines(const Source& source) {
   return text;
 }
 
-// One thread's memory on the device and on the host, as large as the largest case so far.
+// One thread's memory on the device and on the host. The operands' memory is reused, and grows with
+// the largest case so far.
 class ThreadMemory {
  public:
   explicit ThreadMemory(Device& device) : device_(device), verifier_(make_host_verifier(1)) {
@@ -65,7 +66,8 @@ class ThreadMemory {
     device_.copy_to_device(scales_->data(), scales, sizeof scales);
   }
 
-  /// Empty if the kernel's result is right. Raises `worst` to the result's error if that is larger.
+  /// Runs the kernel. Empty if the result is right, nothing outside D was written and the
+  /// workspace's counters are zero again. Raises `worst` to the result's error if that is larger.
   std::string check(const CompiledKernel& kernel, const Launch& launch, const Problem& problem,
                     std::uint64_t seed, double& worst) {
     const VerifiedProblem verified(problem, seed);
@@ -199,8 +201,8 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       for (int index = 0; index < classes; ++index) {
         const Problem drawn = random_class(types, layout, activation++, random);
-        // A large shape, which few configs refuse. Every other problem has few rows, for which
-        // there are other candidates.
+        // A large shape, which few configs refuse. Half of these shapes have fewer rows, because a
+        // search considers other configs for them.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
         const std::vector<Config> considered = configs_of(family, large, limits);
         if (considered.empty()) {
@@ -266,7 +268,8 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
             *entry.kernel, instance_of(family, problem, config, limits).launch, problem,
             seed + index, worst);
       } catch (const DeviceError& error) {
-        // All threads lose the device at once. With only one thread, this case must be the cause.
+        // When one thread loses the device, all do, so this case may be innocent. With a single
+        // thread, it must be the culprit.
         throw std::runtime_error(candidate + "\n  " + to_text(problem) + "\n  " + error.what() +
                                  "\n  (TUNEDGEMM_TEST_THREADS=1 runs one case at a time)");
       }

@@ -1,6 +1,6 @@
 #pragma once
 
-// FakeFamily: a family whose candidates are numbers and are never compiled.
+// FakeFamily: a family without kernels. Its candidates are mere configs, which are never compiled.
 
 #include "kernel_templates/family.h"
 
@@ -16,7 +16,7 @@ class FakeFamily final : public Family {
                             const DeviceLimits& limits) const override;
 
   Candidate candidate(int variant, int block_m = 64, int split_k = 1) const;
-  /// The instance for a problem with room for any block_m.
+  /// The instance for a problem so large that every block_m is legal.
   Instance instance(const Candidate& candidate) const;
   Instance instance(const Candidate& candidate, double predicted_us) const;
 };
