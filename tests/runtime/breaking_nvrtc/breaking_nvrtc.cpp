@@ -2,7 +2,8 @@
 //
 // $TUNEDGEMM_TEST_NVRTC is the real library. $TUNEDGEMM_TEST_BREAK is a file whose lines are
 // `BREAKAGE -DNAME=VALUE ...`. Kernels compiled with all these defines get the breakage: they
-// fault, hang, race, write NaN, write nothing, or crash the compiler.
+// fault, hang, race, write NaN, write nothing, or crash the compiler. $TUNEDGEMM_TEST_FAIL may name
+// a function, which then returns an error: "nvrtcGetCUBIN once" or "nvrtcGetCUBIN always".
 
 #include <dlfcn.h>
 
@@ -19,6 +20,7 @@
 #pragma GCC visibility push(default)
 
 using nvrtcResult = int;
+constexpr nvrtcResult kInternalError = 11;
 
 struct NvrtcProgram {
   std::string text, name;
@@ -35,6 +37,16 @@ template <typename Function>
 Function* real(const char* name) {
   static void* const library = dlopen(std::getenv("TUNEDGEMM_TEST_NVRTC"), RTLD_NOW);
   return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+bool fails(const std::string& function) {
+  const char* const value = std::getenv("TUNEDGEMM_TEST_FAIL");
+  const std::string failing = value != nullptr ? value : "";
+  if (failing == function + " once") {
+    ::unsetenv("TUNEDGEMM_TEST_FAIL");
+    return true;
+  }
+  return failing == function + " always";
 }
 
 // The breakage of a kernel with these options; empty: none.
@@ -86,14 +98,23 @@ const char* nvrtcGetErrorString(nvrtcResult result) {
   return real<decltype(nvrtcGetErrorString)>("nvrtcGetErrorString")(result);
 }
 nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   return real<decltype(nvrtcGetNumSupportedArchs)>("nvrtcGetNumSupportedArchs")(count);
 }
 nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   return real<decltype(nvrtcGetSupportedArchs)>("nvrtcGetSupportedArchs")(architectures);
 }
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const char* name,
                                int headers, const char* const* header_texts,
                                const char* const* header_names) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   // nvrtcDestroyProgram frees this program. The real program is created by the compilation: only
   // then are the options known, which select the breakage.
   *program = new NvrtcProgram{
@@ -101,6 +122,9 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* text, const ch
   return 0;
 }
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   if ((*program)->real != nullptr) {
     real<decltype(nvrtcDestroyProgram)>("nvrtcDestroyProgram")(&(*program)->real);
   }
@@ -109,6 +133,9 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   return 0;
 }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   const std::string what = breakage({options, options + count});
   const std::string text = what.empty() ? program->text : broken(program->text, what);
   const auto pointers = [](const std::vector<std::string>& texts) {
@@ -126,15 +153,27 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
                                                                                    count, options);
 }
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* size) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   return real<decltype(nvrtcGetCUBINSize)>("nvrtcGetCUBINSize")(program->real, size);
 }
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   return real<decltype(nvrtcGetCUBIN)>("nvrtcGetCUBIN")(program->real, cubin);
 }
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, std::size_t* size) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   return real<decltype(nvrtcGetProgramLogSize)>("nvrtcGetProgramLogSize")(program->real, size);
 }
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
+  if (fails(__func__)) {
+    return kInternalError;
+  }
   return real<decltype(nvrtcGetProgramLog)>("nvrtcGetProgramLog")(program->real, log);
 }
 

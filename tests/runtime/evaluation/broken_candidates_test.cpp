@@ -19,6 +19,7 @@
 #include "runtime/context/context.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/process/worker_process.h"
+#include "tests/runtime/support/breaking_nvrtc.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/instances.h"
@@ -37,11 +38,6 @@ const std::map<std::string, std::set<Reason>> kBreakages{
     {"race", {Reason::kWrongResult}},
     {"nan", {Reason::kWrongResult}},
     {"nothing", {Reason::kWrongResult}}};
-
-// The path of a program or library built in the tests' folder.
-std::string beside_this_program(const char* name) {
-  return fs::read_symlink("/proc/self/exe").parent_path() / name;
-}
 
 std::unique_ptr<Context> context_with_worker(const fs::path& cache) {
   ContextOptions options;
@@ -74,23 +70,6 @@ std::string defines_of(const Context& context, const Problem& problem, const Tri
   }
   return defines;
 }
-
-class [[nodiscard]] BreakingNvrtc {
- public:
-  explicit BreakingNvrtc(const fs::path& list) {
-    const std::string real = cuda::find_nvrtc().value().path;
-    ::setenv("TUNEDGEMM_TEST_NVRTC", real.c_str(), 1);
-    ::setenv("TUNEDGEMM_TEST_BREAK", list.c_str(), 1);
-    ::setenv("TUNEDGEMM_NVRTC", beside_this_program("breaking_nvrtc/libnvrtc.so.13.0").c_str(), 1);
-  }
-  BreakingNvrtc(const BreakingNvrtc&) = delete;
-  BreakingNvrtc& operator=(const BreakingNvrtc&) = delete;
-  ~BreakingNvrtc() {
-    for (const char* name : {"TUNEDGEMM_TEST_NVRTC", "TUNEDGEMM_TEST_BREAK", "TUNEDGEMM_NVRTC"}) {
-      ::unsetenv(name);
-    }
-  }
-};
 
 }  // namespace
 

@@ -1,9 +1,11 @@
-// Each function of a real driver fails, once or permanently, beside a stored kernel that computes
-// the problem. A call may be refused only if every kernel needs the function, and it names the
-// reason. No stored kernel is lost. (fake_cuda/faults_test.cpp fails every single call.)
+// Each function of a real driver, and of NVRTC, fails, once or permanently. Beside a stored kernel
+// that computes the problem, a call may be refused only if every kernel needs the function. A
+// refused call names the reason. No stored kernel is lost. (fake_cuda/faults_test.cpp fails every
+// single call.)
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -16,10 +18,12 @@
 
 #include "kernel_templates/cuda/reference/element.cuh"
 #include "runtime/cuda/driver.h"
+#include "tests/runtime/support/breaking_nvrtc.h"
 #include "tests/runtime/support/c_program.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/seed.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
@@ -235,6 +239,7 @@ Outcome call_with(const Product& product, tunedgemm_policy policy, const std::st
   faults.watch(failing, fault);
   outcome.wrong = program.why_not(product, true);
   outcome.calls = faults.stop();
+  ::unsetenv("TUNEDGEMM_TEST_FAIL");
   outcome.was_refused = program.was_refused();
   if (outcome.wrong.empty()) {
     outcome.wrong = program.why_not(product, false);
@@ -243,36 +248,87 @@ Outcome call_with(const Product& product, tunedgemm_policy policy, const std::st
   return outcome;
 }
 
-void fail_each_function(Device& device, tunedgemm_policy policy, const std::vector<Fault>& ways) {
-  auto opened = cuda::Driver::open();
-  // The library keeps its functions in an object that is not const.
-  const WrappedDriver wrapped(const_cast<cuda::Driver&>(*std::get<0>(opened)));
-  const CacheWithNeighbour cache(device);
-  const Product product(device, Product::kSize);
-  const auto calls_of = [&](tunedgemm_policy called) {
-    const Outcome outcome = call_with(product, called, cache.copy(), "", {});
+class Tally {
+ public:
+  void add(const Outcome& outcome) { ++(outcome.was_refused ? refused_ : computed_); }
+  void print(const std::string& calls) const {
+    std::cout << calls << ": " << computed_ << " computed, " << refused_
+              << " refused with a message" << std::endl;
+  }
+
+ private:
+  int computed_ = 0, refused_ = 0;
+};
+
+class Bench {
+ public:
+  explicit Bench(Device& device)
+      // The library keeps its functions in an object that is not const.
+      : wrapped_(const_cast<cuda::Driver&>(*std::get<0>(cuda::Driver::open()))),
+        cache_(device),
+        product_(device, Product::kSize) {}
+
+  void fail_each_function(tunedgemm_policy policy, const std::vector<Fault>& ways) const {
+    const std::map<std::string, int> needed = calls_of(TUNEDGEMM_POLICY_STORED, cache_.copy());
+    Tally tally;
+    for (const auto& [function, count] : calls_of(policy, cache_.copy())) {
+      for (const Fault& fault : ways) {
+        INFO(function << " fails with " << fault.error << (fault.is_permanent ? ", always" : ""));
+        const std::string path = cache_.copy();
+        const Outcome outcome = call_with(product_, policy, path, function, fault);
+        CHECK(outcome.wrong == "");
+        CHECK((!outcome.was_refused || needed.contains(function)));
+        CHECK_FALSE(call_with(product_, TUNEDGEMM_POLICY_STORED, path, "", {}).was_refused);
+        tally.add(outcome);
+      }
+    }
+    tally.print("policy " + std::to_string(policy) + ", a stored neighbour");
+  }
+
+  void fail_each_function_of_a_first_call(const std::vector<Fault>& ways) const {
+    Tally tally;
+    for (const auto& [function, count] : calls_of(TUNEDGEMM_POLICY_COMPILE, "")) {
+      for (const Fault& fault : ways) {
+        INFO(function << " fails with " << fault.error << (fault.is_permanent ? ", always" : ""));
+        const Outcome outcome = call_with(product_, TUNEDGEMM_POLICY_COMPILE, "", function, fault);
+        CHECK(outcome.wrong == "");
+        tally.add(outcome);
+      }
+    }
+    tally.print("policy compile, an empty cache");
+  }
+
+  void fail_each_nvrtc_function(bool has_neighbour) const {
+    Tally tally;
+    for (const char* function :
+         {"nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram",
+          "nvrtcCompileProgram", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+          "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcDestroyProgram"}) {
+      for (const char* lasts : {" once", " always"}) {
+        INFO(function << " fails" << lasts << ", neighbour: " << has_neighbour);
+        const std::string path = has_neighbour ? cache_.copy() : "";
+        ::setenv("TUNEDGEMM_TEST_FAIL", (std::string(function) + lasts).c_str(), 1);
+        const Outcome outcome = call_with(product_, TUNEDGEMM_POLICY_COMPILE, path, "", {});
+        CHECK(outcome.wrong == "");
+        CHECK_FALSE((has_neighbour && outcome.was_refused));
+        tally.add(outcome);
+      }
+    }
+    tally.print(std::string("NVRTC, ") + (has_neighbour ? "a stored neighbour" : "an empty cache"));
+  }
+
+ private:
+  std::map<std::string, int> calls_of(tunedgemm_policy policy, const std::string& cache) const {
+    const Outcome outcome = call_with(product_, policy, cache, "", {});
     REQUIRE(outcome.wrong == "");
     REQUIRE_FALSE(outcome.was_refused);
     return outcome.calls;
-  };
-  const std::map<std::string, int> needed = calls_of(TUNEDGEMM_POLICY_STORED);
-  int functions = 0, computed = 0, refused = 0;
-  for (const auto& [function, count] : calls_of(policy)) {
-    ++functions;
-    for (const Fault& fault : ways) {
-      INFO(function << " fails with " << fault.error << (fault.is_permanent ? ", always" : ""));
-      const std::string path = cache.copy();
-      const Outcome outcome = call_with(product, policy, path, function, fault);
-      CHECK(outcome.wrong == "");
-      CHECK((!outcome.was_refused || needed.contains(function)));
-      CHECK_FALSE(call_with(product, TUNEDGEMM_POLICY_STORED, path, "", {}).was_refused);
-      ++(outcome.was_refused ? refused : computed);
-    }
   }
-  std::cout << "policy " << policy << ": " << functions << " functions, each fails in "
-            << ways.size() << " ways: " << computed << " calls computed, " << refused
-            << " refused with a message" << std::endl;
-}
+
+  const WrappedDriver wrapped_;
+  const CacheWithNeighbour cache_;
+  const Product product_;
+};
 
 constexpr cuda::CUresult kUnknown = 999;
 const std::vector<Fault> kAllWays{{cuda::CUDA_ERROR_OUT_OF_MEMORY, false},
@@ -286,15 +342,27 @@ const std::vector<Fault> kTwoWays{{cuda::CUDA_ERROR_OUT_OF_MEMORY, false}, {kUnk
 TEST_CASE("A GPU's stored kernel computes a call if any function fails that it does not need",
           "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  fail_each_function(*device, TUNEDGEMM_POLICY_STORED, kAllWays);
+  const Bench bench(*device);
+  bench.fail_each_function(TUNEDGEMM_POLICY_STORED, kAllWays);
+  bench.fail_each_function(TUNEDGEMM_POLICY_COMPILE, kAllWays);
 }
-TEST_CASE("On a GPU the policy compile computes a call if any other function fails", "[gpu]") {
+TEST_CASE("A first call on a GPU survives the failure of any function", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  fail_each_function(*device, TUNEDGEMM_POLICY_COMPILE, kAllWays);
+  Bench(*device).fail_each_function_of_a_first_call(kTwoWays);
 }
-TEST_CASE("On a GPU the policy tune computes a call if any other function fails", "[gpu]") {
+TEST_CASE("A tuning on a GPU survives the failure of any function", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  fail_each_function(*device, TUNEDGEMM_POLICY_TUNE, kTwoWays);
+  Bench(*device).fail_each_function(TUNEDGEMM_POLICY_TUNE, kTwoWays);
+}
+TEST_CASE("A call on a GPU survives the failure of any function of NVRTC", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  if (!cuda::find_nvrtc()) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  const BreakingNvrtc breaking;
+  const Bench bench(*device);
+  bench.fail_each_nvrtc_function(true);
+  bench.fail_each_nvrtc_function(false);
 }
 
 }  // namespace tunedgemm::internal
