@@ -53,6 +53,10 @@ void Screening::run(const Selection& selection) {
   const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
   const std::size_t stride = batch == 0 ? selected.size() : batch;
   while (!selected.empty() && tried_all_) {
+    if (was_stopped_by_deadline_) {  // a compiler that hangs would use up another deadline
+      tried_all_ = false;
+      break;
+    }
     const auto next = selected.first(std::min(stride, selected.size()));
     compile(next);
     if (next.data() == selection.candidates.data()) {
@@ -157,6 +161,8 @@ std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std
       ++not_made_;
     } else if (time_budget_.seconds_left() > 0) {
       not_made_ += kHopelesslyMany;
+    } else {
+      was_stopped_by_deadline_ = true;
     }
     lines_not_made_.push_back(line);
     trial_log_.reject(line, *rejection);

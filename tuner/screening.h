@@ -81,6 +81,7 @@ class Screening {
   bool tried_all_ = true;
   int not_made_ = 0;  // consecutive candidates that could not be compiled or loaded
   bool has_made_one_ = false;
+  bool was_stopped_by_deadline_ = false;     // a compilation
   std::vector<std::size_t> lines_not_made_;  // in the trial log
   double baseline_us_ = 0;
   int done_ = 0, total_ = 0;

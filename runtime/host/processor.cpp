@@ -147,7 +147,7 @@ struct Simd {
 };
 
 Simd simd_of(const std::string& features) {
-  static const Simd kWidestFirst[] = {
+  static const Simd widest_first[] = {
       {"avx512", 512, {"avx512f", "avx512vl", "avx512dq", "avx512bw", "avx2", "fma", "f16c"}},
       {"avx2", 256, {"avx2", "fma", "f16c"}},
       {"avx", 256, {"avx"}},
@@ -155,7 +155,7 @@ Simd simd_of(const std::string& features) {
       {"sse2", 128, {"sse2"}}};
   std::istringstream words(features);
   const std::set<std::string> known{std::istream_iterator<std::string>(words), {}};
-  for (const Simd& simd : kWidestFirst) {
+  for (const Simd& simd : widest_first) {
     if (std::ranges::all_of(simd.features,
                             [&](const std::string& feature) { return known.contains(feature); })) {
       return simd;

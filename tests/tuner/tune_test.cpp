@@ -292,6 +292,20 @@ TEST_CASE("Compilations that use up the budget cost their own candidates, not th
   CHECK(winner_of(bench.run()) == Bench::candidate(6).config);
 }
 
+TEST_CASE("A compiler that hangs gets no second batch") {
+  Bench bench;
+  bench.device.batch = 2;
+  Behaviour hanging;
+  hanging.when_prepared = Rejection{Reason::kUnavailable, "the compiler was stopped"};
+  hanging.compile_seconds = 1;
+  for (int number = 0; number < 6; ++number) {
+    bench.add(hanging);
+  }
+  bench.options.budget.seconds = 1;
+  CHECK_FALSE(bench.run().record);
+  CHECK(bench.device.announced.size() == 1);
+}
+
 TEST_CASE("A device that compiles in batches gets no further batch when the time is over") {
   Bench bench;
   bench.device.batch = 4;
