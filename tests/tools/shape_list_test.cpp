@@ -47,6 +47,47 @@ TEST_CASE("An error in a CSV list names its line") {
   REQUIRE_THROWS_WITH(parse_csv_shapes(text), ContainsSubstring(sentence));
 }
 
+TEST_CASE("The lists that PyTorch's TunableOp writes are lists of shapes") {
+  const auto shapes = parse_csv_shapes(
+      "Validator,PT_VERSION,2.11.0\n"
+      "GemmTunableOp_BFloat16_TN,tn_4096_16_14336_ld_14336_14336_4096\n"
+      "GemmAndBiasTunableOp_Half_NT,nt_8_24_40_ld_8_32_8,Default,0.02\n"
+      "GemmStridedBatchedTunableOp_float_NN,nn_8_24_40_B_3_ld_8_40_8\n"
+      "GemmTunableOp_double_TT,tt_8_24_40_ld_40_24_8\n"
+      "ScaledGemmTunableOp_Float8_e4m3fn_Float8_e5m2_BFloat16_TN,"
+      "tn_64_16_32_ld_32_32_64_rw_0_bias_BFloat16\n");
+  REQUIRE(shapes.size() == 5);
+  // y = x W^T with 16 rows of x: W is stored with one row per output.
+  REQUIRE(shapes[0].problem ==
+          make_problem(16, 4096, 14336, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt"));
+  REQUIRE(shapes[1].problem.bias == Bias::kPerColumn);
+  REQUIRE(layout_text(shapes[1].problem) == "tn");
+  REQUIRE(shapes[1].problem.a.leading_dimension == 32);
+  REQUIRE(shapes[2].problem.batch == 3);
+  REQUIRE(shapes[2].problem.a.batch_stride == 24 * 40);
+  REQUIRE(layout_text(shapes[3].problem) == "tt");
+  REQUIRE(shapes[4].problem.a.type == DataType::kE5M2);
+  REQUIRE(shapes[4].problem.b.type == DataType::kE4M3);
+  REQUIRE(shapes[4].problem.d.type == DataType::kBF16);
+  REQUIRE(shapes[4].problem.bias == Bias::kPerColumn);
+}
+
+TEST_CASE("An error in a line of TunableOp names the wrong text") {
+  const auto [text, sentence] = GENERATE(table<const char*, const char*>({
+      {"GemmTunableOp_c10::complex<float>_NN,nn_1_2_3_ld_1_3_1", "line 1: the element type"},
+      {"GemmTunableOp_Half_NN,nn_1_2", "\"nn_1_2\" ends too early"},
+      {"GemmTunableOp_Half_NN,nn_1_2_3_dl_1_3_1", "has \"dl\"; expected \"ld\""},
+      {"GemmTunableOp_Half_NN,n_1_2_3_ld_1_3_1", "begins with \"n\"; expected nn"},
+      {"GemmTunableOp_Half_NN,nn_x_2_3_ld_1_3_1", "n is \"x\""},
+      {"GemmTunableOp_Half_NN,nn_8_2_3_ld_4_3_8", "leading dimension"},
+      {"ScaledGemmTunableOp_Float8_e4m3fn_Float8_e4m3fn_Half_TN,"
+       "tn_64_16_32_ld_32_32_64_rw_1_bias_None",
+       "scales for each row are not supported"},
+  }));
+  CAPTURE(text);
+  REQUIRE_THROWS_WITH(parse_csv_shapes(text), ContainsSubstring(sentence));
+}
+
 TEST_CASE("A JSON list is an array of objects") {
   const auto shapes = parse_json_shapes(R"([
     {"types": "f16", "m": 256, "n": 384, "k": 512, "name": "a \"b\": {c}"},

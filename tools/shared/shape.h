@@ -54,7 +54,7 @@ Shape to_shape(std::span<const Field> fields);
 ///   CSV One shape per line. The first line may be a header naming the fields; without a header
 ///         they are types, layout, m, n, k and optionally batch. Empty cells take the default.
 ///         Empty lines and lines that begin with # are skipped; a cell with a comma needs double
-///         quotes.
+///         quotes. Lines of PyTorch's TunableOp (tunable_op.h) are shapes, too.
 ///   JSON  An array of objects whose members are the fields.
 ///
 /// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.

@@ -10,6 +10,7 @@
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/shape.h"
+#include "tools/shared/tunable_op.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -107,6 +108,7 @@ Shape shape_of_object(const Json& object) {
 
 std::vector<Shape> parse_csv_shapes(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  constexpr std::string_view kValidator = "Validator";  // TunableOp's software versions
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
@@ -121,7 +123,11 @@ std::vector<Shape> parse_csv_shapes(std::string_view text) {
     }
     try {
       const std::vector<std::string> cells = split_line(line);
-      if (may_be_header && !field_name(cells.front()).empty()) {
+      if (is_tunable_op(cells)) {
+        shapes.push_back(shape_of_tunable_op(cells));
+      } else if (cells.front() == kValidator) {
+        continue;
+      } else if (may_be_header && !field_name(cells.front()).empty()) {
         names = header_names(cells);
       } else {
         shapes.push_back(shape_of_cells(names, cells));

@@ -33,8 +33,9 @@ struct CommandLine {
 
 void add_options(CLI::App& app, CommandLine& line) {
   app.footer(
-      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields) or an\n"
-      "array of objects in a .json file. Number lists: 512 or 512,1024 or 128:4096:128.\n"
+      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a file\n"
+      "that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a .json\n"
+      "file. Number lists: 512 or 512,1024 or 128:4096:128.\n"
       "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
       "wrong; 3 no device, or no writable cache; 4 winners or the table could not be written;\n"
       "130 interrupted.");
