@@ -116,6 +116,15 @@ std::optional<double> distance(const Problem& left, const Problem& right) {
          (left.launch_regime == right.launch_regime ? 0 : 0.25);
 }
 
+Problem aligned_as(const Problem& winner, const Problem& problem) {
+  Problem lowered = problem;
+  for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
+    (lowered.*matrix).alignment_bytes =
+        std::min((problem.*matrix).alignment_bytes, (winner.*matrix).alignment_bytes);
+  }
+  return lowered;
+}
+
 std::vector<NearWinner> nearest_winners(const Problem& problem, const DeviceIdentity& device,
                                         std::span<const Record> winners) {
   std::vector<NearWinner> near;

@@ -17,6 +17,10 @@ namespace tunedgemm::internal {
 /// activation differ, because the winner of one problem then predicts nothing about the other.
 std::optional<double> distance(const Problem& left, const Problem& right);
 
+/// `problem` with its alignments limited to those of `winner`, so that it gets the winner's kernel: a
+/// kernel accepts memory with a higher alignment than it needs.
+Problem aligned_as(const Problem& winner, const Problem& problem);
+
 struct NearWinner {
   double apart = 0;  ///< the distance() of the winner's problem
   const Record* winner = nullptr;

@@ -8,6 +8,7 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/context/context.h"
+#include "tuner/any_m.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 
@@ -20,16 +21,6 @@ constexpr std::size_t kLookedUp = 32;
 std::string microseconds(double us) {
   const std::string text = std::to_string(us);
   return text.substr(0, text.find('.') + 3) + " us";
-}
-
-// The problem with its alignments limited to the winner's, so that it gets the winner's kernel.
-Problem aligned_as(const Problem& winner, const Problem& problem) {
-  Problem lowered = problem;
-  for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
-    (lowered.*matrix).alignment_bytes =
-        std::min((problem.*matrix).alignment_bytes, (winner.*matrix).alignment_bytes);
-  }
-  return lowered;
 }
 
 Problem with_regime(Regime regime, const Problem& problem) {
@@ -154,11 +145,30 @@ std::unique_ptr<Plan> PlanMaker::find_stored_winner(const CheckedCall& call,
   return nullptr;
 }
 
+std::unique_ptr<Plan> PlanMaker::find_winner_of_other_m(const CheckedCall& call,
+                                                        std::span<const Record> winners) {
+  const auto trials_of = [&](const Problem& tuned) {
+    return store_.trials({tuned, device_.identity(), device_.toolchain()});
+  };
+  for (const CarriedWinner& carried : winners_of_other_m(call.problem(), device_.identity(),
+                                                         device_.limits(), winners, trials_of)) {
+    if (KernelCache::Kernel kernel =
+            kernels_.find_stored(carried.instance, device_.toolchain().compiler)) {
+      return from_kernel(call, carried.instance, std::move(kernel),
+                         "tuned for another M, expected " + microseconds(carried.expected_us));
+    }
+  }
+  return nullptr;
+}
+
 std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   const Problem& problem = miss.problem();
   const DeviceIdentity& device = device_.identity();
-  if (auto plan =
-          find_stored_winner(miss.call(), store_.neighbours(problem, device, kAskedNeighbours))) {
+  const std::vector<Record> winners = store_.neighbours(problem, device, kAskedNeighbours);
+  if (auto plan = find_winner_of_other_m(miss.call(), winners)) {
+    return plan;
+  }
+  if (auto plan = find_stored_winner(miss.call(), winners)) {
     return plan;
   }
   if (auto plan = find_stored_winner(

@@ -83,6 +83,8 @@ class PlanMaker {
  private:
   /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
+  std::unique_ptr<Plan> find_winner_of_other_m(const CheckedCall& call,
+                                               std::span<const Record> winners);
   std::unique_ptr<Plan> find_stored_winner(const CheckedCall& call,
                                            std::span<const Record> winners);
   /// The linked-in kernel, which stands in for any candidate. Null if the device has none, or no
