@@ -226,7 +226,7 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   /** Run the cost model's choice or a near problem's winner, compiled in a second or two if it is
    * not stored. Note the problem for `tune-all --from-requests`. */
   TUNEDGEMM_POLICY_COMPILE = 3,
-  /** Neither tune nor compile: run the nearest stored or linked-in kernel that computes the
+  /** Neither tune nor compile: run the best stored or linked-in kernel that computes the
    * problem, else fail with TUNEDGEMM_STATUS_NOT_TUNED. Note the problem. */
   TUNEDGEMM_POLICY_STORED = 4,
   TUNEDGEMM_POLICY_FAIL = 5 /**< Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
