@@ -1,6 +1,7 @@
 // The workspaces of launches on streams, on a device whose streams are numbers. For graphs see
 // fake_cuda/workspaces_test.cpp.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -12,6 +13,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
 #include "tests/support/seed.h"
+#include "tests/support/skip.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -154,14 +156,26 @@ TEST_CASE("Short-lived streams leave few workspaces behind") {
 }
 
 TEST_CASE("Many active streams keep their workspaces") {
-  Pool pool;
-  for (int cycle = 0; cycle < 20; ++cycle) {
-    for (std::uint64_t id = 1; id <= 200; ++id) {
-      Stream stream{.id = id};
-      pool.run(stream);
+  using std::chrono::steady_clock;
+  // A stream counts as idle after 200 ms, which a busy machine may need for one cycle. Such an
+  // attempt proves nothing.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    Pool pool;
+    steady_clock::duration longest_cycle{};
+    for (int cycle = 0; cycle < 20; ++cycle) {
+      const auto begin = steady_clock::now();
+      for (std::uint64_t id = 1; id <= 200; ++id) {
+        Stream stream{.id = id};
+        pool.run(stream);
+      }
+      longest_cycle = std::max(longest_cycle, steady_clock::now() - begin);
+    }
+    if (longest_cycle < std::chrono::milliseconds(90)) {  // so no stream waited for 200 ms
+      CHECK(pool.device.allocations == 200);
+      return;
     }
   }
-  CHECK(pool.device.allocations == 200);
+  TUNEDGEMM_SKIP("the machine is too busy");
 }
 
 TEST_CASE("Threads with more streams than there are workspaces never share one") {
