@@ -241,6 +241,9 @@ std::optional<Candidate> parse_candidate(std::string_view text) {
 
 Instantiation instantiate(const Problem& problem, const Candidate& candidate,
                           const DeviceLimits& limits) {
+  if (candidate.family == nullptr || candidate.family->backend() != limits.backend) {
+    return "no such family on this device";
+  }
   return candidate.family->instantiate(problem, candidate.config, limits);
 }
 

@@ -194,7 +194,7 @@ std::string_view backend_name(int number);
 /// Null if no family has this name. Names are unique across backends.
 const Family* find_family(std::string_view name);
 
-/// Precondition: candidate.family is not null.
+/// A family that is null (find_family) or belongs to another backend gives a sentence, too.
 Instantiation instantiate(const Problem& problem, const Candidate& candidate,
                           const DeviceLimits& limits);
 

@@ -31,9 +31,6 @@ bool differ_in_m_alone(const Problem& left, const Problem& right) {
 // config is not legal there.
 std::optional<double> model_error(const Problem& problem, const Candidate& candidate,
                                   const DeviceLimits& limits, double measured_us) {
-  if (candidate.family == nullptr || candidate.family->backend() != limits.backend) {
-    return std::nullopt;
-  }
   const Instantiation instance = instantiate(problem, candidate, limits);
   return instance && measured_us > 0 && instance->predicted_us > 0
              ? std::optional(std::log2(measured_us / instance->predicted_us))
@@ -58,14 +55,12 @@ class Expectation {
   void add(const Record& winner, std::span<const TrialRecord> trials) {
     TunedM tuned{.log2_m = log2_of(winner.problem.m), .errors = {}};
     for (const TrialRecord& trial : trials) {
-      const Candidate candidate{find_family(trial.family), trial.config};
-      const bool is_usable = trial.measurement && candidate.family != nullptr &&
-                             trial.family_fingerprint == candidate.family->fingerprint();
+      const std::optional<Candidate> candidate = timed_candidate(trial);
       const auto error =
-          is_usable ? model_error(winner.problem, candidate, limits_, trial.measurement->median_us)
+          candidate ? model_error(winner.problem, *candidate, limits_, trial.measurement->median_us)
                     : std::nullopt;
       if (error) {
-        tuned.errors[to_text(candidate)] = *error;
+        tuned.errors[to_text(*candidate)] = *error;
       }
     }
     tuned_.push_back(std::move(tuned));

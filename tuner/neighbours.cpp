@@ -78,8 +78,7 @@ std::optional<Instance> carried_over(const Record& winner, const Problem& proble
                                      const DeviceLimits& limits, std::span<const Instance> ranked) {
   const Candidate candidate{find_family(winner.family), winner.config};
   // If the budget cut a tuning short, its winner is little better than the model's guess.
-  if (!winner.complete || candidate.family == nullptr ||
-      candidate.family->backend() != limits.backend) {
+  if (!winner.complete) {
     return std::nullopt;
   }
   Instantiation on_problem = instantiate(problem, candidate, limits);
@@ -96,7 +95,7 @@ void add_seed(std::vector<Instance>& seeds, const Candidate& seed, const Problem
               const DeviceLimits& limits) {
   const bool is_duplicate = std::any_of(
       seeds.begin(), seeds.end(), [&](const Instance& other) { return other.candidate == seed; });
-  if (is_duplicate || seed.family == nullptr || seed.family->backend() != limits.backend) {
+  if (is_duplicate) {
     return;
   }
   if (Instantiation instance = instantiate(problem, seed, limits)) {
@@ -182,6 +181,13 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
   return ranked;
 }
 
+std::optional<Candidate> timed_candidate(const TrialRecord& trial) {
+  const Candidate candidate{find_family(trial.family), trial.config};
+  const bool is_current =
+      candidate.family != nullptr && candidate.family->fingerprint() == trial.family_fingerprint;
+  return trial.measurement && is_current ? std::optional(candidate) : std::nullopt;
+}
+
 std::vector<Instance> measured_instances(const Problem& problem, const DeviceLimits& limits,
                                          std::vector<TrialRecord> trials) {
   std::erase_if(trials, [](const TrialRecord& trial) { return !trial.measurement; });
@@ -190,12 +196,11 @@ std::vector<Instance> measured_instances(const Problem& problem, const DeviceLim
   });
   std::vector<Instance> instances;
   for (const TrialRecord& trial : trials) {
-    const Candidate candidate{find_family(trial.family), trial.config};
-    if (candidate.family == nullptr ||
-        candidate.family->fingerprint() != trial.family_fingerprint) {
+    const std::optional<Candidate> candidate = timed_candidate(trial);
+    if (!candidate) {
       continue;
     }
-    if (Instantiation instance = instantiate(problem, candidate, limits)) {
+    if (Instantiation instance = instantiate(problem, *candidate, limits)) {
       instances.push_back(std::move(instance).value());
     }
   }

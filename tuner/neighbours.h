@@ -49,6 +49,9 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       std::vector<Instance> ranked);
 
+/// The candidate of a trial that was timed; empty if it was not, or if its template has changed.
+std::optional<Candidate> timed_candidate(const TrialRecord& trial);
+
 /// The timed candidates in `trials`, the fastest first. Skips candidates that are illegal for
 /// `problem`, and those whose template has changed.
 std::vector<Instance> measured_instances(const Problem& problem, const DeviceLimits& limits,
