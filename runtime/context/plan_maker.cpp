@@ -42,11 +42,8 @@ std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceI
     for (const auto& [apart, winner] : nearest_winners(target, device, winners)) {
       const Candidate candidate{find_family(winner->family), winner->config};
       const Problem lowered = aligned_as(winner->problem, target);
-      if (candidate.family == nullptr || candidate.family->backend() != limits.backend ||
-          !seen_candidates.insert(to_text(candidate) + " " + to_text(lowered)).second) {
-        continue;
-      }
-      if (Instantiation instance = instantiate(lowered, candidate, limits)) {
+      Instantiation instance = instantiate(lowered, candidate, limits);
+      if (instance && seen_candidates.insert(to_text(candidate) + " " + to_text(lowered)).second) {
         instances.push_back(std::move(instance).value());
       }
     }
@@ -133,46 +130,54 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::find_stored_winner(const CheckedCall& call,
-                                                    std::span<const Record> winners) {
-  const std::string& compiler = device_.toolchain().compiler;
-  for (const Instance& instance :
-       instances_of_winners(call.problem(), device_.identity(), device_.limits(), winners)) {
-    if (KernelCache::Kernel kernel = kernels_.find_stored(instance, compiler)) {
-      return from_kernel(call, instance, std::move(kernel), "the nearest stored kernel");
+std::unique_ptr<Plan> PlanMaker::first_stored(const CheckedCall& call,
+                                              std::span<const StoredChoice> choices) {
+  for (const auto& [instance, origin] : choices) {
+    if (KernelCache::Kernel kernel = kernels_.find_stored(instance, device_.toolchain().compiler)) {
+      return from_kernel(call, instance, std::move(kernel), origin);
     }
   }
   return nullptr;
 }
 
-std::unique_ptr<Plan> PlanMaker::find_winner_of_other_m(const CheckedCall& call,
-                                                        std::span<const Record> winners) {
+std::vector<PlanMaker::StoredChoice> PlanMaker::choices_of_other_m(
+    const Problem& problem, std::span<const Record> winners) {
   const auto trials_of = [&](const Problem& tuned) {
     return store_.trials({tuned, device_.identity(), device_.toolchain()});
   };
-  for (const CarriedWinner& carried : winners_of_other_m(call.problem(), device_.identity(),
-                                                         device_.limits(), winners, trials_of)) {
-    if (KernelCache::Kernel kernel =
-            kernels_.find_stored(carried.instance, device_.toolchain().compiler)) {
-      return from_kernel(call, carried.instance, std::move(kernel),
-                         "tuned for another M, expected " + microseconds(carried.expected_us));
+  std::vector<StoredChoice> choices;
+  for (CarriedWinner& carried :
+       winners_of_other_m(problem, device_.identity(), device_.limits(), winners, trials_of)) {
+    choices.push_back({std::move(carried.instance),
+                       "tuned for another M, expected " + microseconds(carried.expected_us)});
+  }
+  return choices;
+}
+
+void PlanMaker::add_nearest(std::vector<StoredChoice>& choices, const Problem& problem,
+                            std::span<const Record> winners) {
+  for (Instance& instance :
+       instances_of_winners(problem, device_.identity(), device_.limits(), winners)) {
+    const bool is_new =
+        std::ranges::find(choices, instance, &StoredChoice::instance) == choices.end();
+    if (is_new) {
+      choices.push_back({std::move(instance), "the nearest stored kernel"});
     }
   }
-  return nullptr;
 }
 
 std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   const Problem& problem = miss.problem();
   const DeviceIdentity& device = device_.identity();
   const std::vector<Record> winners = store_.neighbours(problem, device, kAskedNeighbours);
-  if (auto plan = find_winner_of_other_m(miss.call(), winners)) {
+  std::vector<StoredChoice> near = choices_of_other_m(problem, winners);
+  add_nearest(near, problem, winners);
+  if (auto plan = first_stored(miss.call(), near)) {
     return plan;
   }
-  if (auto plan = find_stored_winner(miss.call(), winners)) {
-    return plan;
-  }
-  if (auto plan = find_stored_winner(
-          miss.call(), store_.distant_neighbours(problem, device, kAskedNeighbours))) {
+  std::vector<StoredChoice> distant;
+  add_nearest(distant, problem, store_.distant_neighbours(problem, device, kAskedNeighbours));
+  if (auto plan = first_stored(miss.call(), distant)) {
     return plan;
   }
   // A kernel that was compiled without tuning has no winner row, but usually a high rank.

@@ -83,10 +83,20 @@ class PlanMaker {
  private:
   /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
-  std::unique_ptr<Plan> find_winner_of_other_m(const CheckedCall& call,
+  /// A kernel that may be stored, and the origin that the plan's description names.
+  struct StoredChoice {
+    Instance instance;
+    std::string origin;
+  };
+  /// The plan of the first choice that is stored and loads; null if there is none.
+  std::unique_ptr<Plan> first_stored(const CheckedCall& call,
+                                     std::span<const StoredChoice> choices);
+  /// Winners of other M (tuner/any_m.h), the fastest expected first.
+  std::vector<StoredChoice> choices_of_other_m(const Problem& problem,
                                                std::span<const Record> winners);
-  std::unique_ptr<Plan> find_stored_winner(const CheckedCall& call,
-                                           std::span<const Record> winners);
+  /// Adds the winners that are not among the choices, the nearest first.
+  void add_nearest(std::vector<StoredChoice>& choices, const Problem& problem,
+                   std::span<const Record> winners);
   /// The linked-in kernel, which stands in for any candidate. Null if the device has none, or no
   /// candidate is legal.
   std::unique_ptr<Plan> from_built_in(Miss& miss);
