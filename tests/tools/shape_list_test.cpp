@@ -78,6 +78,7 @@ TEST_CASE("An error in a line of TunableOp names the wrong text") {
       {"GemmTunableOp_Half_NN,nn_1_2", "\"nn_1_2\" ends too early"},
       {"GemmTunableOp_Half_NN,nn_1_2_3_dl_1_3_1", "has \"dl\"; expected \"ld\""},
       {"GemmTunableOp_Half_NN,n_1_2_3_ld_1_3_1", "begins with \"n\"; expected nn"},
+      {"GemmTunableOp_Half_CN,cn_1_2_3_ld_1_3_1", "begins with \"cn\"; expected nn"},
       {"GemmTunableOp_Half_NN,nn_x_2_3_ld_1_3_1", "n is \"x\""},
       {"GemmTunableOp_Half_NN,nn_8_2_3_ld_4_3_8", "leading dimension"},
       {"ScaledGemmTunableOp_Float8_e4m3fn_Float8_e4m3fn_Half_TN,"

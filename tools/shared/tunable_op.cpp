@@ -1,6 +1,6 @@
 #include "tools/shared/tunable_op.h"
 
-#include <array>
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,10 +42,6 @@ std::string types_of(std::string_view operation) {
   return a + "x" + b + "->" + d;
 }
 
-char layout_letter(char transposition) {
-  return transposition == 'n' || transposition == 'N' ? 'n' : 't';
-}
-
 }  // namespace
 
 bool is_tunable_op(std::span<const std::string> cells) {
@@ -70,13 +66,16 @@ Shape shape_of_tunable_op(std::span<const std::string> cells) {
                                   std::string(expected) + "\"");
     }
   };
-  const std::string transpositions = take();
-  if (transpositions.size() != 2) {
+  std::string transpositions = take();
+  if (transpositions.size() != 2 || transpositions.find_first_not_of("ntNT") != std::string::npos) {
     throw std::invalid_argument("\"" + cells[1] + "\" begins with \"" + transpositions +
                                 "\"; expected nn, nt, tn or tt");
   }
-  fields.push_back(
-      {"layout", {layout_letter(transpositions[1]), layout_letter(transpositions[0])}});
+  std::ranges::reverse(transpositions);
+  std::ranges::transform(transpositions, transpositions.begin(), [](char letter) {
+    return letter == 'N' ? 'n' : letter == 'T' ? 't' : letter;
+  });
+  fields.push_back({"layout", transpositions});
   for (const char* name : {"n", "m", "k"}) {
     fields.push_back({name, take()});
   }
