@@ -35,10 +35,12 @@ class Bench {
     return fake_family().candidate(number % 4, tiles[number / 4 % 4], 1 + number / 16);
   }
 
-  void add(const Behaviour& behaviour) {
-    const Candidate next = candidate(static_cast<int>(options.candidates.size()));
-    device.add(next, behaviour);
-    options.candidates.push_back(next);
+  void add(const Behaviour& behaviour, int count = 1) {
+    for (int number = 0; number < count; ++number) {
+      const Candidate next = candidate(static_cast<int>(options.candidates.size()));
+      device.add(next, behaviour);
+      options.candidates.push_back(next);
+    }
   }
 
   void add(std::initializer_list<double> times_us) {
@@ -74,6 +76,14 @@ class Bench {
   std::unique_ptr<Store> store;
   TuneOptions options;
 };
+
+// A compilation that runs for a second, and whose compiler is then stopped.
+Behaviour stopped_compilation() {
+  Behaviour behaviour;
+  behaviour.when_prepared = Rejection{Reason::kUnavailable, "the compiler was stopped"};
+  behaviour.compile_seconds = 1;
+  return behaviour;
+}
 
 Config winner_of(const Tuning& tuning) {
   REQUIRE(tuning.record);
@@ -281,12 +291,7 @@ TEST_CASE("Even the smallest budget finds one valid candidate") {
 
 TEST_CASE("Compilations that use up the budget cost their own candidates, not the tuning") {
   Bench bench;
-  Behaviour hanging;
-  hanging.when_prepared = Rejection{Reason::kUnavailable, "the compiler was stopped"};
-  hanging.compile_seconds = 1;
-  for (int number = 0; number < 6; ++number) {
-    bench.add(hanging);
-  }
+  bench.add(stopped_compilation(), 6);
   bench.add({100, 50});
   bench.options.budget.seconds = 1;
   CHECK(winner_of(bench.run()) == Bench::candidate(6).config);
@@ -295,12 +300,7 @@ TEST_CASE("Compilations that use up the budget cost their own candidates, not th
 TEST_CASE("A compiler that hangs gets no second batch") {
   Bench bench;
   bench.device.batch = 2;
-  Behaviour hanging;
-  hanging.when_prepared = Rejection{Reason::kUnavailable, "the compiler was stopped"};
-  hanging.compile_seconds = 1;
-  for (int number = 0; number < 6; ++number) {
-    bench.add(hanging);
-  }
+  bench.add(stopped_compilation(), 6);
   bench.options.budget.seconds = 1;
   CHECK_FALSE(bench.run().record);
   CHECK(bench.device.announced.size() == 1);
@@ -412,9 +412,7 @@ TEST_CASE("If nothing compiles, the time ends the search, and another tuning tri
   Behaviour broken;
   broken.when_prepared = Rejection{Reason::kCompileFailed, "no space left on device"};
   broken.compile_seconds = 1;
-  for (int number = 0; number < 12; ++number) {
-    bench.add(broken);
-  }
+  bench.add(broken, 12);
   bench.options.budget.seconds = 2;
   const Tuning tuning = bench.run();
   CHECK_FALSE(tuning.record);
