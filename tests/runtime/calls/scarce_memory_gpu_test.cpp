@@ -1,16 +1,15 @@
 // Little memory is free, and a kernel needs a large workspace for padded copies of its operands. No
 // call may fail for lack of memory, and every result must be right.
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <random>
 #include <vector>
 
-#include "kernel_templates/cuda/reference/element.cuh"
 #include "runtime/calls/launch.h"
 #include "runtime/context/context.h"
 #include "tests/runtime/support/captured_graph.h"
+#include "tests/runtime/support/f16_integers.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/seed.h"
@@ -22,23 +21,6 @@ namespace {
 constexpr std::int64_t kSize = 8191;  // rows are not a multiple of 16 bytes
 constexpr std::int64_t kElements = kSize * kSize, kBytes = 2 * kElements;
 constexpr int kResults = 3;
-
-// The elements are -1, 0 or 1 as f16, so sums of their products are exact in any order.
-using Matrix = std::vector<std::uint16_t>;
-Matrix random_matrix(unsigned seed) {
-  constexpr std::array<std::uint16_t, 4> kValues{0xbc00, 0, 0x3c00, 0};
-  std::mt19937_64 random(seed);
-  Matrix matrix(kElements);
-  std::uint64_t bits = 0;
-  for (std::size_t index = 0; index < matrix.size(); ++index, bits >>= 2) {
-    bits = index % 32 == 0 ? random() : bits;
-    matrix[index] = kValues[bits % 4];
-  }
-  return matrix;
-}
-int value_of(std::uint16_t element) {
-  return element == 0xbc00 ? -1 : element == 0x3c00 ? 1 : 0;
-}
 
 class LargeProduct {
  public:
@@ -67,7 +49,7 @@ class LargeProduct {
   // Compares some elements of each result, and all results with each other. Returns the number of
   // wrong elements.
   int wrong() const {
-    Matrix first(kElements), other(kElements);
+    F16Integers first(kElements), other(kElements);
     device_.copy_to_host(first.data(), at(2), kBytes);
     int count = 0;
     for (int result = 1; result < kResults; ++result) {
@@ -79,10 +61,9 @@ class LargeProduct {
       const std::size_t row = random() % kSize, column = random() % kSize;
       int sum = 0;
       for (std::size_t inner = 0; inner < kSize; ++inner) {
-        sum += value_of(a_[row * kSize + inner]) * value_of(b_[inner * kSize + column]);
+        sum += integer_of(a_[row * kSize + inner]) * integer_of(b_[inner * kSize + column]);
       }
-      const auto index = static_cast<long long>(row * kSize + column);
-      count += !(reference::load(traits(DataType::kF16).format, first.data(), index) == sum);
+      count += !is_equal(first, row * kSize + column, sum);
     }
     return count;
   }
@@ -94,8 +75,8 @@ class LargeProduct {
     return static_cast<char*>(memory_->data()) + index * (kBytes + 256) / 256 * 256;
   }
 
-  const Matrix a_ = random_matrix(static_cast<unsigned>(test_seed())),
-               b_ = random_matrix(static_cast<unsigned>(test_seed()) + 1);
+  const F16Integers a_ = random_f16_integers(kElements, test_seed()),
+                    b_ = random_f16_integers(kElements, test_seed() + 1);
   Device& device_;
   std::unique_ptr<DeviceMemory> memory_;
 };

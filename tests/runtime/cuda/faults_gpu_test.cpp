@@ -3,28 +3,25 @@
 // refused call names the reason. No stored kernel is lost. (fake_cuda/faults_test.cpp fails every
 // single call.)
 
-#include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kernel_templates/cuda/reference/element.cuh"
 #include "runtime/cuda/driver.h"
 #include "tests/runtime/support/breaking_nvrtc.h"
 #include "tests/runtime/support/c_program.h"
+#include "tests/runtime/support/cache_with_neighbour.h"
+#include "tests/runtime/support/f16_integers.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/skip.h"
-#include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -104,10 +101,11 @@ class WrappedDriver {
  public:
   explicit WrappedDriver(cuda::Driver& driver) : driver_(driver) {
     real_driver = driver;
-#define TUNEDGEMM_WRAP(function, symbol, parameters)          \
-  if (driver.function != nullptr) {                           \
-    Wrapper<& cuda::Driver::function>::name = #function;      \
-    driver.function = Wrapper<&cuda::Driver::function>::call; \
+#define TUNEDGEMM_WRAP(function, symbol, parameters)  \
+  if (driver.function != nullptr) {                   \
+    using Wrapped = Wrapper<&cuda::Driver::function>; \
+    Wrapped::name = #function;                        \
+    driver.function = Wrapped::call;                  \
   }
     TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_WRAP)
     TUNEDGEMM_DRIVER_FUNCTIONS_OF_12_3(TUNEDGEMM_WRAP)
@@ -123,7 +121,7 @@ class WrappedDriver {
   cuda::Driver& driver_;
 };
 
-// Square matrices of -1, 0 and 1 as f16: sums of their products are exact in any order.
+// A of kSize x k times B of k x kSize, in f16.
 class Product {
  public:
   static constexpr std::int64_t kSize = 256;
@@ -132,22 +130,17 @@ class Product {
       : device_(device), k_(k), memory_(device.allocate(2 * (2 * kSize * k + kSize * kSize))) {
     tunedgemm_problem_init(&problem_, kSize, kSize, k, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
                            TUNEDGEMM_TYPE_F16);
-    std::mt19937_64 random(test_seed());
-    constexpr std::array<int, 3> kBits{0xbc00, 0, 0x3c00};
-    std::vector<int> values(static_cast<std::size_t>(2 * kSize * k));
-    std::vector<std::uint16_t> elements;
-    for (int& value : values) {
-      value = static_cast<int>(random() % 3) - 1;
-      elements.push_back(static_cast<std::uint16_t>(kBits.at(static_cast<std::size_t>(value + 1))));
-    }
-    device.copy_to_device(memory_->data(), elements.data(), 4 * kSize * k);
+    const F16Integers inputs =
+        random_f16_integers(static_cast<std::size_t>(2 * kSize * k), test_seed());
+    const auto value = [&](std::int64_t index) {
+      return integer_of(inputs[static_cast<std::size_t>(index)]);
+    };
+    device.copy_to_device(memory_->data(), inputs.data(), 4 * kSize * k);
     for (std::int64_t row = 0; row < kSize; ++row) {
       for (std::int64_t column = 0; column < kSize; ++column) {
-        float sum = 0;
+        int sum = 0;
         for (std::int64_t inner = 0; inner < k; ++inner) {
-          sum += static_cast<float>(
-              values.at(static_cast<std::size_t>(row * k + inner)) *
-              values.at(static_cast<std::size_t>(kSize * k + inner * kSize + column)));
+          sum += value(row * k + inner) * value(kSize * k + inner * kSize + column);
         }
         expected_.push_back(sum);
       }
@@ -170,12 +163,10 @@ class Product {
   bool is_right() const {
     const Faults::Pause pause(faults);
     device_.synchronize(nullptr);
-    std::vector<std::uint16_t> result(kSize * kSize);
+    F16Integers result(kSize * kSize);
     device_.copy_to_host(result.data(), at(2 * kSize * k_), 2 * kSize * kSize);
     for (std::size_t index = 0; index < result.size(); ++index) {
-      const float element = static_cast<float>(reference::load(
-          traits(DataType::kF16).format, result.data(), static_cast<long long>(index)));
-      if (!(element == expected_[index])) {
+      if (!is_equal(result, index, expected_[index])) {
         return false;
       }
     }
@@ -191,40 +182,7 @@ class Product {
   std::int64_t k_;
   std::unique_ptr<DeviceMemory> memory_;
   tunedgemm_problem problem_;
-  std::vector<float> expected_;
-};
-
-tunedgemm_context_options options_of(tunedgemm_policy policy) {
-  tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
-  options.backend = TUNEDGEMM_BACKEND_CUDA;
-  options.policy = policy;
-  options.tune_candidates = 2;
-  options.rigor = TUNEDGEMM_RIGOR_QUICK;
-  return options;
-}
-
-// A cache with the winner of another K.
-class CacheWithNeighbour {
- public:
-  explicit CacheWithNeighbour(Device& device) {
-    const Product neighbour(device, 2 * Product::kSize);
-    CProgram program(options_of(TUNEDGEMM_POLICY_TUNE), original());
-    REQUIRE(program.why_not(neighbour, false) == "");
-  }
-  std::string copy() const {
-    std::filesystem::path path = folder_.path() / "copy.db";
-    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
-      std::filesystem::remove(path.string() + suffix);
-    }
-    std::filesystem::copy_file(original(), path);
-    return path;
-  }
-
- private:
-  std::string original() const { return folder_.path() / "original.db"; }
-
-  TemporaryFolder folder_;
+  std::vector<int> expected_;
 };
 
 struct Outcome {
@@ -235,7 +193,7 @@ struct Outcome {
 Outcome call_with(const Product& product, tunedgemm_policy policy, const std::string& cache,
                   const std::string& failing, const Fault& fault) {
   Outcome outcome;
-  CProgram program(options_of(policy), cache);
+  CProgram program(c_options(policy), cache);
   faults.watch(failing, fault);
   outcome.wrong = program.why_not(product, true);
   outcome.calls = faults.stop();
@@ -265,7 +223,7 @@ class Bench {
   explicit Bench(Device& device)
       // The library keeps its functions in an object that is not const.
       : wrapped_(const_cast<cuda::Driver&>(*std::get<0>(cuda::Driver::open()))),
-        cache_(device),
+        cache_(Product(device, 2 * Product::kSize)),
         product_(device, Product::kSize) {}
 
   void fail_each_function(tunedgemm_policy policy, const std::vector<Fault>& ways) const {
@@ -326,7 +284,7 @@ class Bench {
   }
 
   const WrappedDriver wrapped_;
-  const CacheWithNeighbour cache_;
+  const CacheWithNeighbour cache_;  // of another K
   const Product product_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "runtime/calls/process_contexts.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/runtime/support/c_program.h"
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 

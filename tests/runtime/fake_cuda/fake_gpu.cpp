@@ -67,18 +67,6 @@ OnDevice::~OnDevice() {
   test_driver().cuDevicePrimaryCtxRelease(ordinal_);
 }
 
-tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal) {
-  tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
-  options.backend = TUNEDGEMM_BACKEND_CUDA;
-  options.ordinal = ordinal;
-  options.cache_path = "";
-  options.policy = policy;
-  options.tune_candidates = 2;
-  options.rigor = TUNEDGEMM_RIGOR_QUICK;
-  return options;
-}
-
 std::unique_ptr<Context> open_context(Policy policy, int ordinal) {
   ContextOptions options;
   options.backend = &cuda_backend();

@@ -48,10 +48,6 @@ class FakeGpu {
   std::optional<OnDevice> current_;
 };
 
-/// Options of a C context with this policy, with its cache in memory and with a small tuning
-/// budget.
-tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0);
-
 /// A context with this policy, with its cache in memory and with a small tuning budget.
 std::unique_ptr<Context> open_context(Policy policy = Policy::kCompile, int ordinal = 0);
 

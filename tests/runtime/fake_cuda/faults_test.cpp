@@ -2,18 +2,16 @@
 // succeed or fail with a message, and leave nothing behind. After a temporary failure the next call
 // must succeed. If a stored kernel computes the problem, the call must succeed.
 
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/runtime/support/c_program.h"
+#include "tests/runtime/support/cache_with_neighbour.h"
 #include "tests/support/catch.h"
 #include "tests/support/sql.h"
-#include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal::fake_cuda {
@@ -69,34 +67,15 @@ void fail_with(tunedgemm_policy policy, const std::string& function, int nth,
   CHECK(why_not_with(policy, function, nth, failure) == "");
 }
 
-// A cache with the winner of another problem, whose kernel computes SmallProduct() too.
-class CacheWithNeighbour {
- public:
-  CacheWithNeighbour() {
-    const FakeGpu gpu;
-    const SmallProduct neighbour(2 * SmallProduct::kK);
-    CProgram program(c_options(TUNEDGEMM_POLICY_TUNE), original().string());
-    REQUIRE(program.why_not(neighbour, false) == "");
-  }
+CacheWithNeighbour cache_with_neighbour() {
+  const FakeGpu gpu;
+  const SmallProduct neighbour(2 * SmallProduct::kK);
+  return CacheWithNeighbour(neighbour);
+}
 
-  /// Makes a new copy, so that no run sees the results of another.
-  std::string copy() const {
-    const auto path = folder_.path() / "copy.db";
-    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
-      std::filesystem::remove(path.string() + suffix);
-    }
-    std::filesystem::copy_file(original(), path);
-    return path.string();
-  }
-  static std::int64_t kernels(const std::string& path) {
-    return sql_number(path, "SELECT count(*) FROM kernel");
-  }
-
- private:
-  std::filesystem::path original() const { return folder_.path() / "original.db"; }
-
-  TemporaryFolder folder_;
-};
+std::int64_t kernels_in(const std::string& path) {
+  return sql_number(path, "SELECT count(*) FROM kernel");
+}
 
 // The effect of a failure on a call whose problem has a stored neighbour. The call may be refused
 // only if every kernel needs the failing function.
@@ -108,7 +87,7 @@ Outcome outcome_beside_neighbour(const CacheWithNeighbour& cache, tunedgemm_poli
                                  const std::string& function, const Failure& failure,
                                  bool is_needed) {
   const std::string path = cache.copy();
-  const std::int64_t kernels = CacheWithNeighbour::kernels(path);
+  const std::int64_t kernels = kernels_in(path);
   Outcome outcome;
   {
     const FakeGpu gpu;
@@ -131,7 +110,7 @@ Outcome outcome_beside_neighbour(const CacheWithNeighbour& cache, tunedgemm_poli
     }
     outcome.wrong += FakeGpu::why_not_clean();
   }
-  if (CacheWithNeighbour::kernels(path) < kernels) {
+  if (kernels_in(path) < kernels) {
     outcome.wrong += " a stored kernel was deleted";
   }
   return outcome;
@@ -144,7 +123,7 @@ TEST_CASE("A stored kernel computes a call if any function fails that it does no
                                   {cuda::CUDA_ERROR_OUT_OF_MEMORY, Lasts::kAlways},
                                   {kUnknown, Lasts::kOnce},
                                   {kUnknown, Lasts::kAlways}};
-  const CacheWithNeighbour cache;
+  const CacheWithNeighbour cache = cache_with_neighbour();
   const std::map<std::string, int> needed = calls_of(TUNEDGEMM_POLICY_STORED, cache.copy());
   const auto is_needed = [&](const std::string& function) {
     const auto calls = needed.find(function);

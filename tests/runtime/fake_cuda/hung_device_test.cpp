@@ -6,6 +6,7 @@
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/stream.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/runtime/support/c_program.h"
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
 
