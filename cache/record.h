@@ -162,6 +162,12 @@ struct Record {
   std::string tuned_at;  ///< in the format of utc_now(); set by the store if empty
 };
 
+/// A tuned problem: its winner, and the candidates that were timed.
+struct TunedProblem {
+  Record winner;
+  std::vector<TrialRecord> timed;  ///< their measurements have no samples
+};
+
 /// Whether the tuning had at least normal rigor and was finished.
 bool is_confirmed(const Record& record);
 

@@ -210,6 +210,30 @@ std::vector<Record> Store::distant_neighbours(const Problem& problem, const Devi
   return winners_near(*archive_, find_distant_neighbours, problem, device, count);
 }
 
+std::vector<TunedProblem> Store::tuned_at_other_m(const Problem& problem,
+                                                  const DeviceIdentity& device) const {
+  return no_throw(*archive_, std::vector<TunedProblem>(), [&] {
+    const Problem target = canonical(problem).problem;
+    const std::string device_fingerprint = fingerprint(device);
+    std::vector<TunedProblem> tuned;
+    archive_->read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      std::multimap<std::string, TrialRecord> timed =
+          read_timed_at_other_m(connection, target, device_fingerprint);
+      for (Record& winner : find_winners_at_other_m(connection, target, device_fingerprint)) {
+        const auto [first, last] = timed.equal_range(fingerprint(winner.problem));
+        TunedProblem& added = tuned.emplace_back();
+        added.winner = std::move(winner);
+        std::transform(first, last, std::back_inserter(added.timed),
+                       [](const auto& of_problem) { return of_problem.second; });
+      }
+      return false;
+    });
+    std::ranges::stable_sort(tuned, {},
+                             [](const TunedProblem& one) { return one.winner.problem.m; });
+    return tuned;
+  });
+}
+
 std::int64_t Store::changes() const {
   return archive_->changes();
 }

@@ -162,6 +162,12 @@ class Store {
   std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
                                          int count) const;
 
+  /// The tuned problems of the device that differ from this one in M, and otherwise at most in
+  /// strides, alignments and launch regime; sorted by M. Problems that were tuned with several
+  /// toolchains appear once for each of them. Includes void and stale winners.
+  std::vector<TunedProblem> tuned_at_other_m(const Problem& problem,
+                                             const DeviceIdentity& device) const;
+
   /// A number that grows when this store stores a winner or a binary, and when `find` or `refresh`
   /// notices that another process wrote. If it has grown, a look-up that missed before may hit.
   std::int64_t changes() const;

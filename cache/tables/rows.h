@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +51,22 @@ void set_probe(sqlite::Connection& connection, const std::string& key, const std
 /// Empty if nothing is stored.
 std::string find_probe(const sqlite::Connection& connection, const std::string& key);
 
+/// The WHERE clause for problems with the types, orders, epilogue and numerics of one problem. All
+/// columns but the device are the first columns of the index `problem_neighbours`. M is next in the
+/// index.
+inline constexpr std::string_view kOfOneClass =
+    "device_fingerprint = ?1 AND type_a = ?2 AND type_b = ?3 AND type_d = ?4 AND order_a = ?5 AND "
+    "order_b = ?6 AND beta = ?7 AND bias = ?8 AND activation = ?9 AND numerics = ?10";
+
+/// Binds the parameters of kOfOneClass, then `values`.
+template <class... Values>
+void bind_class(sqlite::Statement& rows, const Problem& canonical, const std::string& device,
+                const Values&... values) {
+  rows.bind(device, name(canonical.a.type), name(canonical.b.type), name(canonical.d.type),
+            name(canonical.a.order), name(canonical.b.order), name(canonical.beta),
+            name(canonical.bias), name(canonical.activation), name(canonical.numerics), values...);
+}
+
 // winner_rows.cpp: the fastest config of each problem on a device with a toolchain.
 
 /// Tells whether a winner with this family and fingerprint is current.
@@ -92,6 +109,11 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
                                                  const Problem& canonical,
                                                  const std::string& device, int count);
 
+/// The winners on the device, by M, of problems with the types, orders, epilogue, numerics, N, K and
+/// batch of `canonical`.
+std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection,
+                                            const Problem& canonical, const std::string& device);
+
 /// Deletes the winners and trials of a problem, by its fingerprint; returns the number of winners.
 std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem);
 
@@ -104,6 +126,11 @@ void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRe
 /// Marks all trials of the key as not measured in the current winner's finals.
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
+/// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints;
+/// without samples.
+std::multimap<std::string, TrialRecord> read_timed_at_other_m(const sqlite::Connection& connection,
+                                                              const Problem& canonical,
+                                                              const std::string& device);
 
 // kernel_rows.cpp: compiled binaries. A stored binary will be executed, and SQLite does not notice
 // a changed byte in a blob. Each row therefore has the SHA-256 of the binary.

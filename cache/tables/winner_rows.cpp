@@ -56,21 +56,6 @@ constexpr std::array kReaches{2.0, 4.0, 16.0};
 // this many with the nearest M that is equal or larger.
 constexpr int kDistantNeighbours = 1000;
 
-// All columns but the device are the first columns of the index `problem_neighbours`. M is next in
-// the index.
-constexpr std::string_view kOfOneClass =
-    "device_fingerprint = ?1 AND type_a = ?2 AND type_b = ?3 AND type_d = ?4 AND order_a = ?5 AND "
-    "order_b = ?6 AND beta = ?7 AND bias = ?8 AND activation = ?9 AND numerics = ?10";
-
-// Binds the parameters of kOfOneClass, then `values`.
-template <class... Values>
-void bind_class(sqlite::Statement& rows, const Problem& canonical, const std::string& device,
-                const Values&... values) {
-  rows.bind(device, name(canonical.a.type), name(canonical.b.type), name(canonical.d.type),
-            name(canonical.a.order), name(canonical.b.order), name(canonical.beta),
-            name(canonical.bias), name(canonical.activation), name(canonical.numerics), values...);
-}
-
 // An extent plus one, so that ratios are defined for an extent of 0.
 double size(std::int64_t extent) {
   return 1.0 + static_cast<double>(extent);
@@ -101,6 +86,16 @@ std::optional<Record> record_in(const sqlite::Statement& row) {
     }
   }
   return r;
+}
+
+std::vector<Record> records_in(sqlite::Statement& rows) {
+  std::vector<Record> winners;
+  while (rows.step()) {
+    if (auto record = record_in(rows)) {
+      winners.push_back(std::move(*record));
+    }
+  }
+  return winners;
 }
 
 }  // namespace
@@ -161,13 +156,7 @@ std::vector<Record> find_winners(const sqlite::Connection& connection, const Win
                                          " FROM winner_v1 WHERE problem_fingerprint = ? AND "
                                          "device_fingerprint = ?");
   rows.bind(key.problem, key.device);
-  std::vector<Record> winners;
-  while (rows.step()) {
-    if (auto record = record_in(rows)) {
-      winners.push_back(std::move(*record));
-    }
-  }
-  return winners;
+  return records_in(rows);
 }
 
 std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection,
@@ -254,6 +243,15 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
     rows.read_one(0, problems.emplace_back());
   }
   return problems;
+}
+
+std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection,
+                                            const Problem& canonical, const std::string& device) {
+  sqlite::Statement rows(connection, "SELECT " + std::string(kColumns) + " FROM winner_v1 WHERE " +
+                                         std::string(kOfOneClass) +
+                                         " AND n = ?11 AND k = ?12 AND batch = ?13 ORDER BY m");
+  bind_class(rows, canonical, device, canonical.n, canonical.k, canonical.batch);
+  return records_in(rows);
 }
 
 std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem) {

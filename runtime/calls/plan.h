@@ -38,6 +38,10 @@ struct Plan {
 
   std::string description = "nothing to compute";
 
+  /// For a kernel that was tuned for another M: that M, and the expected time of a launch. Else 0.
+  std::int64_t tuned_m = 0;
+  double expected_us = 0;
+
   /// Whether the kernel is the problem's winner, or there is nothing to compute. A plan that is not
   /// final may get a successor once there is a winner. Holders of the plan then run the successor.
   bool is_final = true;

@@ -105,10 +105,14 @@ Context::~Context() {
 }
 
 const Plan& Context::plan(const CheckedCall& call, StreamHandle stream,
-                          std::optional<Policy> call_policy, std::string_view name) {
+                          std::optional<Policy> call_policy, std::string_view name,
+                          double accepted_loss) {
   const Plan* existing = plans_.find(call.key);
   const bool needs_winner = call_policy == Policy::kTune || call_policy == Policy::kFail;
-  if (existing != nullptr && (existing->is_final || !needs_winner)) {
+  const auto suffices = [&](const Plan& plan) {
+    return plan.is_final || !needs_winner || is_within(plan, accepted_loss);
+  };
+  if (existing != nullptr && suffices(*existing)) {
     if (!existing->is_final && !name.empty()) {
       store_->note_request(existing->problem, device_->identity(), 0, name);
     }
@@ -123,7 +127,7 @@ const Plan& Context::plan(const CheckedCall& call, StreamHandle stream,
   const std::int64_t tuned_before = tuning_.tuned();
   PlanMaker::Miss miss(maker_, call);
   const Policy policy = call_policy.value_or(options_.policy);
-  std::unique_ptr<Plan> new_plan = make_plan(miss, policy);
+  std::unique_ptr<Plan> new_plan = make_plan(miss, policy, accepted_loss);
   // Another thread, or a tuning, may have added a plan meanwhile.
   existing = plans_.find(call.key);
   if (existing != nullptr && (existing->is_final || !new_plan->is_final)) {
@@ -187,7 +191,8 @@ const Plan& Context::plan_without_workspace(const Plan& plan) {
   return plans_without_workspace_.add(std::move(other));
 }
 
-std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
+std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy,
+                                         double accepted_loss) {
   const Problem& problem = miss.problem();
   if (is_empty(problem)) {
     return maker_.empty(miss.call());
@@ -202,6 +207,11 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy) {
                     "policy fail, and the cache " + store_->path().string() + " has no winner on " +
                         device_->identity().name + " for " + to_text(problem) +
                         "; tune it with tune-all, or use policy tune");
+  }
+  if (!hit && policy == Policy::kTune && accepted_loss > 0) {
+    if (auto plan = plan_within(miss, accepted_loss)) {
+      return plan;
+    }
   }
   bool nothing_compiles = false;
   if (!hit && policy == Policy::kTune) {
@@ -273,6 +283,19 @@ std::unique_ptr<Plan> Context::plan_of_stored(PlanMaker::Miss& miss) {
   auto plan = try_or_log(miss.problem(), [&] { return maker_.from_store(miss); });
   counters_.nearest += plan != nullptr ? 1 : 0;
   return plan;
+}
+
+std::unique_ptr<Plan> Context::plan_within(PlanMaker::Miss& miss, double accepted_loss) {
+  auto plan = try_or_log(miss.problem(), [&] { return maker_.from_ladder(miss); });
+  if (plan == nullptr || !is_within(*plan, accepted_loss)) {
+    return nullptr;
+  }
+  ++counters_.nearest;
+  return plan;
+}
+
+bool Context::is_within(const Plan& plan, double accepted_loss) {
+  return accepted_loss > 0 && plan.tuned_m != 0 && maker_.expected_loss(plan) <= accepted_loss;
 }
 
 Compiling Context::compiling_under(Policy policy) {

@@ -77,8 +77,14 @@ class Context {
   /// the context. While `stream` is captured only loaded kernels are used. If the plan has no
   /// winner, the store notes a request, with `name` unless `stream` is captured. Throws CallError,
   /// DeviceError.
+  ///
+  /// If `accepted_loss` is not 0, policy tune does not tune a problem that a stored kernel of
+  /// another M computes with at most this expected loss (PlanMaker::expected_loss).
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
-                   std::optional<Policy> call_policy = {}, std::string_view name = {});
+                   std::optional<Policy> call_policy = {}, std::string_view name = {},
+                   double accepted_loss = 0);
+  /// See PlanMaker::description.
+  const std::string& description(const Plan& plan) { return maker_.description(plan); }
 
   /// Null if no plan has been made for the key. Part of the hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
@@ -128,7 +134,11 @@ class Context {
   Context(const ContextOptions& options, std::unique_ptr<Device> device,
           std::unique_ptr<Store> store);
 
-  std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy);
+  std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy, double accepted_loss);
+  /// The plan of a kernel of another M whose expected loss is at most this; null if there is none.
+  std::unique_ptr<Plan> plan_within(PlanMaker::Miss& miss, double accepted_loss);
+  /// Whether the plan has a kernel of another M with at most this expected loss; false for 0.
+  bool is_within(const Plan& plan, double accepted_loss);
   /// Makes the winner's plan, and replaces the problem's provisional plans. Null if the winner's
   /// kernel is not available.
   std::unique_ptr<Plan> plan_of_winner(PlanMaker::Miss& miss, const Hit& hit, Compiling compiling);

@@ -1,6 +1,7 @@
 #include "runtime/context/plan_maker.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -8,7 +9,6 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/context/context.h"
-#include "tuner/any_m.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 
@@ -21,6 +21,10 @@ constexpr std::size_t kLookedUp = 32;
 std::string microseconds(double us) {
   const std::string text = std::to_string(us);
   return text.substr(0, text.find('.') + 3) + " us";
+}
+
+std::string served_from(std::int64_t tuned_m) {
+  return "served from M = " + std::to_string(tuned_m);
 }
 
 Problem with_regime(Regime regime, const Problem& problem) {
@@ -70,6 +74,33 @@ std::unique_ptr<Plan> PlanMaker::empty(const CheckedCall& call) {
   plan->context = &context_;
   plan->has_streams = device_.has_streams();
   return plan;
+}
+
+double PlanMaker::expected_loss(const Plan& plan) {
+  if (plan.tuned_m == 0) {
+    return 0;
+  }
+  ++rankings_;
+  const double best_us =
+      ladder_of(plan.problem)
+          ->best_expected_us(plan.problem, ranked_candidates(plan.problem, device_.limits()));
+  return best_us > 0 ? std::max(0.0, plan.expected_us / best_us - 1) : 0;
+}
+
+const std::string& PlanMaker::description(const Plan& plan) {
+  if (plan.tuned_m == 0) {
+    return plan.description;
+  }
+  const std::scoped_lock lock(descriptions_mutex_);
+  const auto [entry, is_new] = descriptions_.try_emplace(&plan, plan.description);
+  std::string& text = entry->second;
+  if (is_new) {
+    const auto percent = std::max(1, static_cast<int>(std::ceil(100 * expected_loss(plan))));
+    const std::string served = served_from(plan.tuned_m);
+    text.insert(text.find(served) + served.size(),
+                ", expected within " + std::to_string(percent) + " %");
+  }
+  return text;
 }
 
 std::unique_ptr<Plan> PlanMaker::from_kernel(const CheckedCall& call, const Instance& instance,
@@ -130,54 +161,59 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::first_stored(const CheckedCall& call,
-                                              std::span<const StoredChoice> choices) {
-  for (const auto& [instance, origin] : choices) {
+std::unique_ptr<Plan> PlanMaker::from_winners(const CheckedCall& call,
+                                              std::span<const Record> winners) {
+  for (const Instance& instance :
+       instances_of_winners(call.problem(), device_.identity(), device_.limits(), winners)) {
     if (KernelCache::Kernel kernel = kernels_.find_stored(instance, device_.toolchain().compiler)) {
-      return from_kernel(call, instance, std::move(kernel), origin);
+      return from_kernel(call, instance, std::move(kernel), "the nearest stored kernel");
     }
   }
   return nullptr;
 }
 
-std::vector<PlanMaker::StoredChoice> PlanMaker::choices_of_other_m(
-    const Problem& problem, std::span<const Record> winners) {
-  const auto trials_of = [&](const Problem& tuned) {
-    return store_.trials({tuned, device_.identity(), device_.toolchain()});
-  };
-  std::vector<StoredChoice> choices;
-  for (CarriedWinner& carried :
-       winners_of_other_m(problem, device_.identity(), device_.limits(), winners, trials_of)) {
-    choices.push_back({std::move(carried.instance),
-                       "tuned for another M, expected " + microseconds(carried.expected_us)});
-  }
-  return choices;
-}
-
-void PlanMaker::add_nearest(std::vector<StoredChoice>& choices, const Problem& problem,
-                            std::span<const Record> winners) {
-  for (Instance& instance :
-       instances_of_winners(problem, device_.identity(), device_.limits(), winners)) {
-    const bool is_new =
-        std::ranges::find(choices, instance, &StoredChoice::instance) == choices.end();
-    if (is_new) {
-      choices.push_back({std::move(instance), "the nearest stored kernel"});
+std::shared_ptr<const MLadder> PlanMaker::ladder_of(const Problem& problem) {
+  const std::string key = ladder_key(problem);
+  const std::int64_t changes = store_.changes();
+  {
+    const std::lock_guard lock(ladders_mutex_);
+    const auto found = ladders_.find(key);
+    if (found != ladders_.end() && found->second.changes == changes) {
+      return found->second.ladder;
     }
   }
+  auto ladder = std::make_shared<const MLadder>(
+      problem, device_.limits(), store_.tuned_at_other_m(problem, device_.identity()));
+  const std::lock_guard lock(ladders_mutex_);
+  ladders_.insert_or_assign(key, ReadLadder{.changes = changes, .ladder = ladder});
+  return ladder;
+}
+
+std::unique_ptr<Plan> PlanMaker::from_ladder(Miss& miss) {
+  for (const LadderChoice& choice : ladder_of(miss.problem())->choices(miss.problem())) {
+    if (KernelCache::Kernel kernel =
+            kernels_.find_stored(choice.instance, device_.toolchain().compiler)) {
+      auto plan =
+          from_kernel(miss.call(), choice.instance, std::move(kernel), served_from(choice.tuned_m));
+      plan->tuned_m = choice.tuned_m;
+      plan->expected_us = choice.expected_us;
+      return plan;
+    }
+  }
+  return nullptr;
 }
 
 std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   const Problem& problem = miss.problem();
   const DeviceIdentity& device = device_.identity();
-  const std::vector<Record> winners = store_.neighbours(problem, device, kAskedNeighbours);
-  std::vector<StoredChoice> near = choices_of_other_m(problem, winners);
-  add_nearest(near, problem, winners);
-  if (auto plan = first_stored(miss.call(), near)) {
+  if (auto plan = from_ladder(miss)) {
     return plan;
   }
-  std::vector<StoredChoice> distant;
-  add_nearest(distant, problem, store_.distant_neighbours(problem, device, kAskedNeighbours));
-  if (auto plan = first_stored(miss.call(), distant)) {
+  if (auto plan = from_winners(miss.call(), store_.neighbours(problem, device, kAskedNeighbours))) {
+    return plan;
+  }
+  if (auto plan =
+          from_winners(miss.call(), store_.distant_neighbours(problem, device, kAskedNeighbours))) {
     return plan;
   }
   // A kernel that was compiled without tuning has no winner row, but usually a high rank.

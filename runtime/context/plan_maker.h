@@ -21,6 +21,7 @@
 #include "runtime/calls/plan.h"
 #include "runtime/context/kernel_cache.h"
 #include "runtime/device.h"
+#include "tuner/m_ladder.h"
 
 namespace tunedgemm::internal {
 
@@ -67,6 +68,9 @@ class PlanMaker {
   /// none; a later call then searches again only if a kernel has been stored or loaded meanwhile.
   /// Throws DeviceError.
   std::unique_ptr<Plan> from_store(Miss& miss);
+  /// The stored kernel that is expected to be the fastest of those that won at another M. Null if
+  /// there is none, or none loads. Throws DeviceError.
+  std::unique_ptr<Plan> from_ladder(Miss& miss);
   /// The best of untuned_choices() (tuner/neighbours.h); compiles it unless it is stored. Skips
   /// candidates that have crashed, and those whose workspace would not fit. If a candidate cannot
   /// be compiled or loaded, tries the next, up to eight in all. Null if all fail; `why_not` then
@@ -80,23 +84,22 @@ class PlanMaker {
   /// memory.
   std::unique_ptr<Plan> from_loaded(Miss& miss);
 
+  /// For a kernel that was tuned for another M: the share of time that it is expected to take longer
+  /// than the winner that a tuning would find. Ranks the problem's candidates, which takes
+  /// milliseconds.
+  double expected_loss(const Plan& plan);
+  /// One line for people. For a kernel that was tuned for another M, calls expected_loss() the first
+  /// time. Lives as long as the plan.
+  const std::string& description(const Plan& plan);
+
  private:
   /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
-  /// A kernel that may be stored, and the origin that the plan's description names.
-  struct StoredChoice {
-    Instance instance;
-    std::string origin;
-  };
-  /// The plan of the first choice that is stored and loads; null if there is none.
-  std::unique_ptr<Plan> first_stored(const CheckedCall& call,
-                                     std::span<const StoredChoice> choices);
-  /// Winners of other M (tuner/any_m.h), the fastest expected first.
-  std::vector<StoredChoice> choices_of_other_m(const Problem& problem,
-                                               std::span<const Record> winners);
-  /// Adds the winners that are not among the choices, the nearest first.
-  void add_nearest(std::vector<StoredChoice>& choices, const Problem& problem,
-                   std::span<const Record> winners);
+  /// The plan of the nearest winner whose kernel is stored and loads; null if there is none.
+  std::unique_ptr<Plan> from_winners(const CheckedCall& call, std::span<const Record> winners);
+  /// The ladder of the problem's class, as the store has it now. It is read from the store only if
+  /// something has been stored since it was last read.
+  std::shared_ptr<const MLadder> ladder_of(const Problem& problem);
   /// The linked-in kernel, which stands in for any candidate. Null if the device has none, or no
   /// candidate is legal.
   std::unique_ptr<Plan> from_built_in(Miss& miss);
@@ -110,6 +113,14 @@ class PlanMaker {
   Store& store_;
   KernelCache kernels_;
   std::atomic<std::int64_t> rankings_{0};
+  struct ReadLadder {
+    std::int64_t changes = 0;  ///< of the store, before it was read
+    std::shared_ptr<const MLadder> ladder;
+  };
+  std::mutex ladders_mutex_;
+  std::map<std::string, ReadLadder> ladders_;  ///< by ladder_key()
+  std::mutex descriptions_mutex_;
+  std::map<const Plan*, std::string> descriptions_;  ///< of plans with kernels of another M
   std::mutex without_kernel_mutex_;
   /// Maps the fingerprint of a problem to the value of kernels_seen() before its last search, which
   /// found nothing.

@@ -89,6 +89,51 @@ TEST_CASE("Policy stored computes other sizes with the kernel of the nearest win
   CHECK(context->store().requests(context->device().identity()).size() == 4);
 }
 
+TEST_CASE("Policy stored serves an M between two tuned ones and tells the expected loss") {
+  const TemporaryFolder folder;
+  {
+    const auto tuning = host_context(folder, Policy::kTune);
+    tuning->plan(HostCall(8, 51, 31).checked(), {});
+    tuning->plan(HostCall(64, 51, 31).checked(), {});
+  }
+  const auto context = host_context(folder, Policy::kStored);
+  for (const int m : {1, 9, 40, 63, 200}) {
+    const HostCall call(m, 51, 31);
+    const Plan& plan = context->plan(call.checked(), {});
+    CHECK((plan.tuned_m == 8 || plan.tuned_m == 64));
+    CHECK(plan.expected_us > 0);
+    const std::string served =
+        "served from M = " + std::to_string(plan.tuned_m) + ", expected within ";
+    CHECK_THAT(context->description(plan), ContainsSubstring(served));
+    CHECK(&context->description(plan) == &context->description(plan));
+    CHECK(call.is_right_with(plan));
+  }
+  const Plan& tuned = context->plan(HostCall(64, 51, 31).checked(), {});
+  CHECK(tuned.is_final);
+  CHECK(context->description(tuned) == tuned.description);
+  CHECK(context->kernel_counters().compiled == 0);
+}
+
+TEST_CASE("Policy tune accepts a kernel of another M whose expected loss is small enough") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kTune);
+  const auto plan_of = [&](int m, double accepted_loss) -> const Plan& {
+    return context->plan(HostCall(m, 51, 31).checked(), {}, Policy::kTune, "", accepted_loss);
+  };
+  CHECK(plan_of(8, 100).is_final);  // nothing is stored yet
+  const std::int64_t compiled = context->kernel_counters().compiled;
+  const Plan& served = plan_of(9, 100);
+  CHECK_FALSE(served.is_final);
+  CHECK(served.tuned_m == 8);
+  CHECK(&plan_of(9, 100) == &served);
+  CHECK(context->kernel_counters().compiled == compiled);
+  CHECK(context->store().requests(context->device().identity()).size() == 1);
+
+  const Plan& tuned = plan_of(9, 0);
+  CHECK(tuned.is_final);
+  CHECK(&served.newest() == &tuned);
+}
+
 TEST_CASE("Policy stored uses a kernel that needs less alignment") {
   const TemporaryFolder folder;
   HostCall unaligned(33, 31, 29);

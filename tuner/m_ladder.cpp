@@ -1,0 +1,180 @@
+#include "tuner/m_ladder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "tuner/neighbours.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+// The penalty, as log2, for each doubling between an M and the nearest M where the kernel was
+// measured: the tuner did not try the kernel at the tuned M between them.
+constexpr double kPenalty = 0.08;
+
+double log2_of(std::int64_t size) {
+  return std::log2(1.0 + static_cast<double>(size));
+}
+
+// The measured time of a config relative to the prediction of the cost model, as log2; empty if the
+// config is not legal there.
+std::optional<double> log2_error(const Problem& problem, const Candidate& candidate,
+                                 const DeviceLimits& limits, double measured_us) {
+  const Instantiation instance = instantiate(problem, candidate, limits);
+  return instance && measured_us > 0 && instance->predicted_us > 0
+             ? std::optional(std::log2(measured_us / instance->predicted_us))
+             : std::nullopt;
+}
+
+// The error at an M: interpolated between the nearest M below and above.
+double error_at(const std::map<double, double>& errors, double log2_m) {
+  const auto above = errors.lower_bound(log2_m);
+  if (above == errors.begin()) {
+    return above->second + kPenalty * (above->first - log2_m);
+  }
+  const auto below = std::prev(above);
+  if (above == errors.end()) {
+    return below->second + kPenalty * (log2_m - below->first);
+  }
+  const double part = (log2_m - below->first) / (above->first - below->first);
+  const double apart = std::min(above->first - log2_m, log2_m - below->first);
+  return std::lerp(below->second, above->second, part) + kPenalty * apart;
+}
+
+std::int64_t nearest(const std::vector<std::int64_t>& sizes, std::int64_t m) {
+  return *std::ranges::min_element(
+      sizes, {}, [&](std::int64_t size) { return std::abs(log2_of(size) - log2_of(m)); });
+}
+
+bool same_alignments(const Problem& left, const Problem& right) {
+  return left.a.alignment_bytes == right.a.alignment_bytes &&
+         left.b.alignment_bytes == right.b.alignment_bytes &&
+         left.c.alignment_bytes == right.c.alignment_bytes &&
+         left.d.alignment_bytes == right.d.alignment_bytes;
+}
+
+}  // namespace
+
+std::string ladder_key(const Problem& problem) {
+  Problem any = problem;
+  any.m = 1;
+  any.c_is_d = false;
+  for (Matrix Problem::*matrix : {&Problem::a, &Problem::b, &Problem::c, &Problem::d}) {
+    (any.*matrix).leading_dimension = 0;
+    (any.*matrix).batch_stride = 0;
+    (any.*matrix).alignment_bytes = 16;
+  }
+  return to_text(any);
+}
+
+MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
+                 std::vector<TunedProblem> tuned)
+    : limits_(limits), rungs_(std::move(tuned)) {
+  std::erase_if(rungs_, [key = ladder_key(problem)](const TunedProblem& rung) {
+    return ladder_key(rung.winner.problem) != key;
+  });
+  for (const TunedProblem& rung : rungs_) {
+    add_winner(rung.winner);
+  }
+  for (const TunedProblem& rung : rungs_) {
+    for (const TrialRecord& trial : rung.timed) {
+      if (const std::optional<Candidate> candidate = timed_candidate(trial)) {
+        add_error(rung.winner.problem, *candidate, trial.measurement->median_us);
+      }
+    }
+  }
+}
+
+void MLadder::add_winner(const Record& winner) {
+  const Candidate candidate{find_family(winner.family), winner.config};
+  if (candidate.family == nullptr) {
+    return;
+  }
+  std::vector<Kernel>& of_candidate = kernels_[to_text(candidate)];
+  auto kernel = std::ranges::find_if(of_candidate, [&](const Kernel& other) {
+    return same_alignments(other.tuned, winner.problem);
+  });
+  if (kernel == of_candidate.end()) {
+    of_candidate.push_back({.candidate = candidate, .tuned = winner.problem});
+    kernel = std::prev(of_candidate.end());
+  }
+  kernel->won_at.push_back(winner.problem.m);
+  add_error(winner.problem, candidate, winner.measurement.median_us);
+}
+
+void MLadder::add_error(const Problem& problem, const Candidate& candidate, double measured_us) {
+  const auto found = kernels_.find(to_text(candidate));
+  if (found == kernels_.end()) {
+    return;
+  }
+  if (const auto error = log2_error(problem, candidate, limits_, measured_us)) {
+    for (Kernel& kernel : found->second) {
+      kernel.errors.insert_or_assign(log2_of(problem.m), *error);
+    }
+  }
+}
+
+std::vector<LadderChoice> MLadder::choices(const Problem& problem) const {
+  std::vector<LadderChoice> choices;
+  const double log2_m = log2_of(problem.m);
+  for (const auto& [text, of_candidate] : kernels_) {
+    for (const Kernel& kernel : of_candidate) {
+      Instantiation instance =
+          instantiate(aligned_as(kernel.tuned, problem), kernel.candidate, limits_);
+      if (!instance || kernel.errors.empty()) {
+        continue;
+      }
+      const double expected_us =
+          instance->predicted_us * std::exp2(error_at(kernel.errors, log2_m));
+      choices.push_back({.instance = std::move(instance).value(),
+                         .expected_us = expected_us,
+                         .tuned_m = nearest(kernel.won_at, problem.m)});
+    }
+  }
+  std::ranges::stable_sort(choices, {}, &LadderChoice::expected_us);
+  return choices;
+}
+
+double MLadder::best_expected_us(const Problem& problem, std::span<const Instance> ranked) const {
+  std::map<double, double> usual_errors;
+  const auto above = std::ranges::find_if(
+      rungs_, [&](const TunedProblem& rung) { return rung.winner.problem.m > problem.m; });
+  if (above != rungs_.begin()) {
+    add_usual_error(usual_errors, *std::prev(above));
+  }
+  if (above != rungs_.end()) {
+    add_usual_error(usual_errors, *above);
+  }
+  if (usual_errors.empty() || ranked.empty()) {
+    return 0;
+  }
+  const double log2_m = log2_of(problem.m);
+  double best_us = ranked.front().predicted_us * std::exp2(error_at(usual_errors, log2_m));
+  for (const LadderChoice& choice : choices(problem)) {
+    best_us = std::min(best_us, choice.expected_us);
+  }
+  return best_us;
+}
+
+void MLadder::add_usual_error(std::map<double, double>& errors, const TunedProblem& rung) const {
+  std::vector<double> of_rung;
+  for (const TrialRecord& trial : rung.timed) {
+    const std::optional<Candidate> candidate = timed_candidate(trial);
+    const auto error = candidate ? log2_error(rung.winner.problem, *candidate, limits_,
+                                              trial.measurement->median_us)
+                                 : std::nullopt;
+    if (error) {
+      of_rung.push_back(*error);
+    }
+  }
+  if (!of_rung.empty()) {
+    const auto middle = of_rung.begin() + static_cast<std::ptrdiff_t>(of_rung.size() / 2);
+    std::nth_element(of_rung.begin(), middle, of_rung.end());
+    errors.emplace(log2_of(rung.winner.problem.m), *middle);
+  }
+}
+
+}  // namespace tunedgemm::internal

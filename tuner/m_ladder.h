@@ -1,0 +1,66 @@
+#pragma once
+
+// MLadder: chooses among stored kernels for a problem whose M was not tuned, by the times that were
+// measured at other M. A kernel accepts every M, but its tile, its cluster and its split of K suit
+// some.
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/record.h"
+#include "kernel_templates/family.h"
+
+namespace tunedgemm::internal {
+
+/// A kernel that won at some M, as a candidate for a problem.
+struct LadderChoice {
+  Instance instance;         ///< for the problem, with the alignments that the kernel needs
+  double expected_us = 0;    ///< of a launch
+  std::int64_t tuned_m = 0;  ///< the M where the kernel won, the nearest one if there are several
+};
+
+/// The tuned problems of one class: those that differ in M alone, and in what follows from M.
+/// Immutable, so threads may share it. The limits must outlive it.
+///
+/// The cost model predicts each config's time at each M. A kernel's error is the ratio of measured
+/// to predicted time where the kernel was measured; between two such M it is interpolated linearly
+/// in log M. Far from all of them a kernel's expected time has a penalty.
+class MLadder {
+ public:
+  /// `tuned` are sorted by M. Those of other classes are ignored.
+  MLadder(const Problem& problem, const DeviceLimits& limits, std::vector<TunedProblem> tuned);
+
+  /// The class's winners that are legal for a problem of the class, the least expected_us first.
+  std::vector<LadderChoice> choices(const Problem& problem) const;
+
+  /// The time that the best of `ranked`, the ranked_candidates() of `problem`, is expected to take:
+  /// its prediction, corrected by the model's usual error at the tuned M around `problem`. 0 if the
+  /// class has no measured time.
+  double best_expected_us(const Problem& problem, std::span<const Instance> ranked) const;
+
+ private:
+  struct Kernel {
+    Candidate candidate;
+    Problem tuned = {};                     ///< a problem that it won, which has its alignments
+    std::vector<std::int64_t> won_at = {};  ///< values of M
+    std::map<double, double> errors = {};   ///< log2 of the model's error, by log2 of M + 1
+  };
+
+  void add_winner(const Record& winner);
+  /// Adds an error of the candidate's kernels, if the candidate won somewhere.
+  void add_error(const Problem& problem, const Candidate& candidate, double measured_us);
+
+  void add_usual_error(std::map<double, double>& errors, const TunedProblem& rung) const;
+
+  const DeviceLimits& limits_;
+  std::vector<TunedProblem> rungs_;                     ///< sorted by M
+  std::map<std::string, std::vector<Kernel>> kernels_;  ///< by the candidate's text
+};
+
+/// The key of a class: equal for problems that a ladder may serve from one another.
+std::string ladder_key(const Problem& problem);
+
+}  // namespace tunedgemm::internal
