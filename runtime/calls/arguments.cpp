@@ -182,9 +182,11 @@ PlanOptions checked_options(const tunedgemm_plan_options* caller_options) {
   const tunedgemm_plan_options whole =
       complete(caller_options, "plan_options", tunedgemm_plan_options_init);
   refuse_unknown("launch regime of the options", whole.launch_regime, name_of<LaunchRegime>);
+  refuse_below_zero("accepted_loss", whole.accepted_loss);
   return {.policy = checked_policy(whole.policy),
           .launch_regime = static_cast<LaunchRegime>(whole.launch_regime),
-          .name = whole.name == nullptr ? "" : whole.name};
+          .name = whole.name == nullptr ? "" : whole.name,
+          .accepted_loss = whole.accepted_loss};
 }
 
 CheckedCall checked_call(const CallKey& key) {

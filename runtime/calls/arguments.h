@@ -29,6 +29,7 @@ struct PlanOptions {
   std::optional<Policy> policy;  ///< empty: the context's
   LaunchRegime launch_regime = LaunchRegime::kIsolated;
   std::string_view name;
+  double accepted_loss = 0;  ///< see Context::plan
 };
 /// A null pointer stands for all defaults. The result's name points into the caller's memory.
 PlanOptions checked_options(const tunedgemm_plan_options* caller_options);

@@ -174,7 +174,7 @@ const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
   const tunedgemm::internal::CheckedCall call = tunedgemm::internal::checked_call(key);
   check_stream(context.device().has_streams(), stream);
   check_memory(context, call.asked, buffers);
-  return context.plan(call, stream, options.policy, options.name);
+  return context.plan(call, stream, options.policy, options.name, options.accepted_loss);
 }
 
 // For a call that runs the plan at once. Spares run() a second check of the memory.
@@ -345,7 +345,18 @@ size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
 }
 
 const char* tunedgemm_plan_description(const tunedgemm_plan* plan) {
-  return plan == nullptr ? "" : reinterpret_cast<const Plan*>(plan)->newest().description.c_str();
+  if (plan == nullptr) {
+    return "";
+  }
+  const Plan& newest = reinterpret_cast<const Plan*>(plan)->newest();
+  const char* text = newest.description.c_str();
+  if (newest.context != nullptr && newest.context->is_of_this_process()) {
+    guarded([&] {
+      text = newest.context->description(newest).c_str();
+      return TUNEDGEMM_STATUS_OK;
+    });
+  }
+  return text;
 }
 
 const char* tunedgemm_error_message(void) {

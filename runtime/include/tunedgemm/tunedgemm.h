@@ -246,9 +246,12 @@ typedef struct tunedgemm_plan_options {
   tunedgemm_policy policy; /**< On a miss. TUNE and FAIL also act on plans without a winner. */
   tunedgemm_launch_regime launch_regime; /**< Calls without a plan are isolated. */
   const char* name; /**< Shown with the request in the view `missing`, or NULL. */
+  /** With policy TUNE: a stored kernel that was tuned for another M is used, not tuned again, if it
+   * is expected to take at most this share longer than the winner would; 0.05 is 5 %. 0: tune. */
+  double accepted_loss;
 } tunedgemm_plan_options;
 
-/** Sets the defaults: the context's policy, isolated, no name. `options` must not be NULL. */
+/** Sets the defaults: the context's policy, isolated, no name, no accepted loss. `options` must not be NULL. */
 TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
 
 /** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch. May read the
@@ -288,8 +291,9 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
  * or earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 
-/** One line for people: family, config and origin ("tuned" or "stale" with the measured time, "the
- * nearest stored kernel", "chosen by the model"). Lives as long as the plan. "" for NULL. */
+/** One line for people: family, config and origin ("tuned" or "stale" with the measured time,
+ * "served from M = 4096, expected within 3 %", "the nearest stored kernel", "chosen by the model").
+ * Lives as long as the plan. "" for NULL. The first call for a plan may take milliseconds. */
 TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
 
 /* ---- Context: one device, one cache ---------------------------------------------------------- */

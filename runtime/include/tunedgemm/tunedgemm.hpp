@@ -147,6 +147,7 @@ struct PlanOptions {
   tunedgemm_launch_regime launch_regime =
       TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
   const char* name = nullptr;     ///< for requests; null: none
+  double accepted_loss = 0;       ///< with policy TUNE; 0.05 accepts a kernel within 5 %
 };
 
 /// A problem with its kernel. A plain value that refers to a plan of a context; the context must
@@ -202,6 +203,7 @@ class Context {
     c_options.policy = options.policy;
     c_options.launch_regime = options.launch_regime;
     c_options.name = options.name;
+    c_options.accepted_loss = options.accepted_loss;
     const tunedgemm_plan* made = nullptr;
     check(tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &c_options, &made));
     return Plan(made);

@@ -66,9 +66,10 @@ TEST_CASE("The layout of tunedgemm_buffers is stable") {
 }
 
 TEST_CASE("The layout of tunedgemm_plan_options is stable") {
-  STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 24);
+  STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 32);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, policy) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, launch_regime) == 12);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, name) == 16);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_options, accepted_loss) == 24);
 }
