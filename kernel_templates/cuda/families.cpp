@@ -7,6 +7,21 @@
 namespace tunedgemm::internal {
 namespace {
 
+// Until a CTA's first loads arrive, and from its last multiply-add to the end of its stores.
+constexpr double kCtaCycles = 1500;
+// The compiler unrolls loops over K, so that this many steps wait for their loads together.
+constexpr double kUnrolledSteps = 4;
+constexpr double kCacheLatency = 40;  // L1
+constexpr double kCacheLineBytes = 128;
+
+// If a row along K is contiguous, only its first element in a cache line comes from memory.
+double load_cycles(const Matrix& matrix, Order contiguous_along_k) {
+  const double lines = matrix.order == contiguous_along_k
+                           ? static_cast<double>(size_bytes(matrix.type)) / kCacheLineBytes
+                           : 1 / kUnrolledSteps;
+  return kMemoryLatency * lines + kCacheLatency / kUnrolledSteps;
+}
+
 std::string compiler_command(const Source& source, const DeviceLimits& limits) {
   return "nvcc -std=c++20 -cubin -arch=sm_" + std::to_string(limits.arch) +
          (source.needs_exact_architecture ? "a" : "");
@@ -44,9 +59,17 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
       std::min(cost.multiply_adds_per_cycle,
                multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch));
   const double all_threads = multiply_adds / (rate * std::max(limits.sm_count, 1));
-  const double one_thread = steps_of_a_thread * cost.cycles_per_step;
+  const double one_thread = kCtaCycles + steps_of_a_thread * cost.cycles_per_step;
   const double compute_us = cycles_us(std::max(all_threads, one_thread), limits);
   return kLaunchUs + std::max(compute_us, memory_us(minimum_bytes(problem), limits));
+}
+
+double load_cycles_of_b(const Problem& problem) {
+  return load_cycles(problem.b, Order::kColumnMajor);
+}
+
+double load_cycles_of_a_and_b(const Problem& problem) {
+  return std::max(load_cycles(problem.a, Order::kRowMajor), load_cycles_of_b(problem));
 }
 
 double scatter_of_b(const Problem& problem) {

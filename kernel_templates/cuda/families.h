@@ -37,8 +37,13 @@ struct NaiveCost {
   double multiply_adds_per_cycle = 1;  ///< of an SM full of threads
   double cycles_per_step = 1;          ///< per step of K, for a thread alone on its SM
 };
+/// The latency of a load from memory in cycles (naive/LABBOOK.md).
+constexpr double kMemoryLatency = 550;
+/// The cycles that a thread waits for the elements of A and B, or only of B, in a step of K.
+double load_cycles_of_a_and_b(const Problem& problem);
+double load_cycles_of_b(const Problem& problem);
 /// The time of an empty launch plus the longest of three times: all multiply-adds at the full rate,
-/// `steps_of_a_thread` steps of a thread alone on its SM, and the memory traffic.
+/// the start and `steps_of_a_thread` steps of a thread alone on its SM, and the memory traffic.
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 

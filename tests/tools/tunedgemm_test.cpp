@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
+#include "tests/support/gpus.h"
 #include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
+#include "tools/tunedgemm/best_of.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -98,6 +100,40 @@ TEST_CASE("bench adds the best config of a requested family") {
   const ProgramResult unknown = shell.run(kCommand + "bench 8 8 8 --family naiv");
   REQUIRE(unknown.status == 2);
   REQUIRE_THAT(unknown.errors, ContainsSubstring("no kernel family \"naiv\""));
+}
+
+TEST_CASE("bench adds the candidates that are nearest to the configs in a file") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "proposed.txt") << "# a comment\ntile_m=1 tile_n=1\n";
+  std::ofstream(shell.folder() / "several.txt") << "tile_m=1\ntile_m=1024 tile_n=1024\n";
+  const auto [output, document] =
+      bench_small(shell, "--configs proposed.txt --configs several.txt");
+  REQUIRE(document["rows"][0]["contenders"][1]["contender"] == "proposed");
+  REQUIRE(document["rows"][0]["contenders"][2]["contender"] == "several");
+  std::ofstream(shell.folder() / "wrong.txt") << "tile_m=1\ntile_m\n";
+  const ProgramResult wrong = shell.run(kCommand + "bench 8 8 8 --configs wrong.txt");
+  REQUIRE(wrong.status == 2);
+  REQUIRE_THAT(wrong.errors, ContainsSubstring("wrong.txt: the line \"tile_m\" is not a config"));
+  REQUIRE(shell.run(kCommand + "bench 8 8 8 --configs nowhere.txt").status == 2);
+}
+
+TEST_CASE("A config's nearest candidate has the values nearest to its knobs") {
+  const Problem problem =
+      canonical(make_problem(1024, 1024, 1024, DataType::kF16, DataType::kF16, DataType::kF16))
+          .problem;
+  const auto ranked = ranked_candidates(problem, h200());
+  const auto nearest = nearest_candidates(
+      {*parse_config("block_m=128 block_n=250 block_k=64 cluster_m=2 cluster_n=1 swap_ab=0"),
+       *parse_config("block_m=128 block_n=256 block_k=64 cluster_m=2 cluster_n=1 swap_ab=0"),
+       *parse_config("thread_m=8 thread_n=8")},
+      ranked);
+  REQUIRE(nearest.size() == 2);  // the first two configs have the same nearest candidate
+  CHECK(nearest[0].family->name() == "wgmma");
+  CHECK(nearest[0].config.at("block_m") == 128);
+  CHECK(nearest[0].config.at("block_n") == 256);
+  CHECK(nearest[0].config.at("cluster_m") == 2);
+  CHECK(nearest[1].family->name() == "simt");
+  CHECK(nearest_candidates({Config()}, {}).empty());
 }
 
 TEST_CASE("bench adds the winners of tunings with another rigor") {

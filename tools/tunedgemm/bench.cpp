@@ -25,6 +25,8 @@ namespace {
 // The contenders of --against that are not tuned.
 constexpr const char* kUntuned = "untuned";
 constexpr const char* kModel = "model";
+// The list of --configs that is no file.
+constexpr const char* kTritonTutorial = "triton-tutorial";
 
 struct Options {
   ContextChoice context;
@@ -33,7 +35,7 @@ struct Options {
   MeasuringChoice measuring;
   std::vector<std::filesystem::path> compared;
   std::vector<std::string> families;
-  std::string configs;
+  std::vector<std::string> configs;
   std::vector<std::string> rigors;
   int most_candidates = 0;
   int cool_down_ms = 20;
@@ -69,6 +71,18 @@ std::vector<Shape> shapes_of(const Options& options) {
   return {shape_of_arguments(options.shape)};
 }
 
+// The contender of --configs is the best of these candidates.
+std::vector<Candidate> candidates_of_list(const std::string& list, const Problem& problem,
+                                          const DeviceLimits& limits) {
+  return list == kTritonTutorial
+             ? triton_tutorial_candidates()
+             : nearest_candidates(read_configs(list), ranked_candidates(problem, limits));
+}
+
+std::string name_of_list(const std::string& list) {
+  return list == kTritonTutorial ? list : std::filesystem::path(list).stem().string();
+}
+
 // Our contenders other than the winner, named after their options. Adds a remark for each contender
 // that cannot take part.
 std::vector<NamedCandidate> others(Context& context, const Problem& problem, const Options& options,
@@ -86,8 +100,9 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
         best_of(context, problem,
                 favourites_of_family(*find_family(family), problem, context.device().limits())));
   }
-  if (!options.configs.empty()) {
-    add(options.configs, best_of(context, problem, named_candidates(options.configs)));
+  for (const std::string& list : options.configs) {
+    add(name_of_list(list),
+        best_of(context, problem, candidates_of_list(list, problem, context.device().limits())));
   }
   for (const std::string& text : options.rigors) {
     if (text == kModel || text == kUntuned) {
@@ -204,6 +219,11 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 ExitStatus bench(const Options& options) {
   // Report wrong input and missing tools before measuring.
   const std::vector<Shape> shapes = shapes_of(options);
+  for (const std::string& list : options.configs) {
+    if (list != kTritonTutorial) {
+      read_configs(list);
+    }
+  }
   const MeasuringChoice& measuring = options.measuring;
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
   const std::string json = json_path(measuring.picture);
@@ -257,8 +277,11 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       });
   verb->add_option("--configs", options->configs,
                    "add the best config of a list: triton-tutorial has the 16 configs of Triton's "
-                   "tutorial, for family mma")
-      ->check(CLI::IsMember({"triton-tutorial"}));
+                   "tutorial, for family mma; a file has a config a line, as in \"block_m=128 "
+                   "stages=4\", and each stands for the candidate nearest to it; may be repeated")
+      ->check([](const std::string& name) {
+        return name == kTritonTutorial ? "" : CLI::ExistingFile(name);
+      });
   verb->add_option(
           "--against", options->rigors,
           "add the winner of a fresh tuning with this rigor (quick, normal, exhaustive), or the "

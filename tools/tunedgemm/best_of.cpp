@@ -1,6 +1,13 @@
 #include "tools/tunedgemm/best_of.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "kernel_templates/cuda/families.h"
@@ -102,14 +109,60 @@ std::vector<Candidate> favourites_of_family(const Family& family, const Problem&
   return favourites;
 }
 
-std::vector<Candidate> named_candidates(std::string_view name) {
+std::vector<Candidate> triton_tutorial_candidates() {
   std::vector<Candidate> candidates;
-  if (name == "triton-tutorial") {
-    for (Config& config : mma_configs_of_triton_tutorial()) {
-      candidates.push_back({&mma_family(), std::move(config)});
-    }
+  for (Config& config : mma_configs_of_triton_tutorial()) {
+    candidates.push_back({&mma_family(), std::move(config)});
   }
   return candidates;
+}
+
+std::vector<Config> read_configs(const std::string& path) {
+  std::ifstream file(path);
+  if (!file || std::filesystem::is_directory(path)) {
+    throw std::invalid_argument("the list of configs " + path +
+                                " cannot be read: " + std::strerror(file ? EISDIR : errno));
+  }
+  std::vector<Config> configs;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#') {
+      continue;
+    }
+    const std::optional<Config> config = parse_config(line);
+    if (!config) {
+      std::string message = path;
+      message.append(": the line \"")
+          .append(line)
+          .append("\" is not a config; expected knobs, as in \"block_m=128 block_n=64 stages=4\"");
+      throw std::invalid_argument(message);
+    }
+    configs.push_back(*config);
+  }
+  return configs;
+}
+
+std::vector<Candidate> nearest_candidates(const std::vector<Config>& configs,
+                                          const std::vector<Instance>& instances) {
+  const auto distance = [](const Config& config, const Instance& instance) {
+    double sum = 0;
+    for (const auto& [knob, value] : config.knobs()) {
+      const int other = instance.candidate.config.find(knob).value_or(1);
+      sum += std::abs(std::log2((1.0 + value) / (1.0 + other)));
+    }
+    return sum;
+  };
+  std::vector<Candidate> nearest;
+  for (const Config& config : configs) {
+    const auto found = std::min_element(instances.begin(), instances.end(),
+                                        [&](const Instance& left, const Instance& right) {
+                                          return distance(config, left) < distance(config, right);
+                                        });
+    if (found != instances.end() &&
+        std::find(nearest.begin(), nearest.end(), found->candidate) == nearest.end()) {
+      nearest.push_back(found->candidate);
+    }
+  }
+  return nearest;
 }
 
 }  // namespace tunedgemm::internal

@@ -38,8 +38,18 @@ Candidate untuned_choice(Context& context, const Problem& problem, Neighbours ne
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
                                             const DeviceLimits& limits);
 
-/// The candidates of a named list. "triton-tutorial" has the 16 configs of Triton's tutorial as
-/// configs of mma; every other name is empty.
-std::vector<Candidate> named_candidates(std::string_view name);
+/// The 16 configs of Triton's tutorial, as configs of mma.
+std::vector<Candidate> triton_tutorial_candidates();
+
+/// The configs in a file: one a line, as in "block_m=128 block_n=64 stages=4". A config may lack
+/// knobs. Empty lines and lines that begin with # are skipped. Throws std::invalid_argument with
+/// the file and the line.
+std::vector<Config> read_configs(const std::string& path);
+
+/// For each config the instance with the least sum of differences of log2(1 + value) over the
+/// config's knobs, the first one if there are several. A knob that an instance lacks counts as 1.
+/// Empty if there are no instances.
+std::vector<Candidate> nearest_candidates(const std::vector<Config>& configs,
+                                          const std::vector<Instance>& instances);
 
 }  // namespace tunedgemm::internal

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/gpu_facts.h"
 #include "kernel_templates/cuda/mma/mma.h"
 
@@ -44,6 +45,17 @@ double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) 
   return copies * (mma::copies_asynchronously(alignment)
                        ? kInstructionsOfCopy
                        : kInstructionsOfCopy + 4 * mma::kElementsInFlight);
+}
+
+// The cycles that a CTA waits in a k tile for elements that are copied through registers: in each
+// step of the mainloop until they have arrived, so more stages do not help.
+double register_copy_wait(const MmaShape& shape) {
+  const auto copies = [&](int block, int alignment) {
+    return mma::copies_asynchronously(alignment) ? 0 : shape.copies_of_thread(block, alignment);
+  };
+  return kMemoryLatency *
+         std::min(shape.steps(), std::max(copies(shape.block_m, shape.alignment_a),
+                                          copies(shape.block_n, shape.alignment_b)));
 }
 
 // The cycles of one k tile of a CTA that shares its SM. They depend mostly on the slowest of tensor
@@ -108,7 +120,8 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   const double latency = kLatencyOfTile / (shape.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
   const double alone =
-      std::max(tile_cycles * std::max(1.0, 4.0 / shape.warps()) + barrier + latency / 20, latency);
+      std::max(tile_cycles * std::max(1.0, 4.0 / shape.warps()) + barrier + latency / 20, latency) +
+      register_copy_wait(shape);
   const auto tile_of_d = static_cast<double>(shape.block_m) * shape.block_n;
   const double epilogue = 400 + tile_of_d * (2.0 * shape.accumulator_bytes / kSharedBytesPerCycle +
                                              static_cast<double>(size_bytes(problem.d.type)) / 24);

@@ -23,7 +23,7 @@ class Naive1d final : public CudaFamily {
     const std::int64_t elements = problem.batch * problem.m * problem.n;
     const std::int64_t blocks = std::min(ceil_divide(elements, threads), kMaxGridX);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
-                         .cycles_per_step = 20};
+                         .cycles_per_step = load_cycles_of_a_and_b(problem)};
     Instance instance = begin_instance(problem, config);
     instance.launch = {.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
                        .block = {static_cast<std::uint32_t>(threads), 1, 1}};
@@ -46,7 +46,7 @@ class Naive2d final : public CudaFamily {
     const std::int64_t y = std::min(ceil_divide(problem.m, naive::kBlockM), kMaxGridYZ);
     const std::int64_t z = std::min(problem.batch, kMaxGridYZ);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
-                         .cycles_per_step = 20};
+                         .cycles_per_step = load_cycles_of_a_and_b(problem)};
     Instance instance = begin_instance(problem, config);
     instance.launch = {.grid = {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y),
                                 static_cast<std::uint32_t>(z)},
@@ -74,7 +74,7 @@ class RowPerBlock final : public CudaFamily {
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
     const double utilization = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 * utilization / scatter_of_b(problem),
-                         .cycles_per_step = 20};
+                         .cycles_per_step = load_cycles_of_a_and_b(problem)};
     Instance instance = begin_instance(problem, config);
     instance.launch = {
         .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
@@ -114,7 +114,7 @@ class RowShared final : public CudaFamily {
     const double barriers = 1 + 64.0 / config.at("chunk");
     const NaiveCost cost{
         .multiply_adds_per_cycle = 10 * utilization / (barriers * scatter_of_b(problem)),
-        .cycles_per_step = 16 * barriers};
+        .cycles_per_step = load_cycles_of_b(problem) + kMemoryLatency / config.at("chunk")};
     Instance instance = begin_instance(problem, config);
     instance.launch = {
         .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
@@ -154,7 +154,10 @@ class TiledShared final : public CudaFamily {
         static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
     // A multiply-add needs two loads from shared memory. Small tiles need more barriers.
     const double rate = 14 * utilization / (1 + 8.0 / tile);
-    const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = 8 + 600.0 / tile};
+    // Each k tile waits for memory and at two barriers; a step's shared-memory reads take tile^2 / 16
+    // cycles.
+    const double cycles_per_step = 8 + tile * tile / 16.0 + (kMemoryLatency + 80) / tile;
+    const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = cycles_per_step};
     // If there are more tiles than CTAs, the kernel loops.
     const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
     const auto side = static_cast<std::uint32_t>(tile);

@@ -18,6 +18,8 @@ constexpr double kL2BytesPerCycle = 24;
 constexpr double kBarrierCycles = 90;
 constexpr double kStoreToSharedCycles = 30;
 constexpr double kCtaCycles = 1500;
+/// From the start of a k tile's copy to its arrival.
+constexpr double kLatencyOfTile = 800;
 /// The time from storing the first partial tile to adding the last one, without the memory traffic.
 constexpr double kSplitKReductionUs = 2;
 
@@ -81,7 +83,8 @@ double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimit
   const int resident = shape.blocks_on_sm(limits);
   const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kStoreToSharedCycles);
   const auto cycles_of = [&](double concurrent) {
-    const double alone = k_tile_cycles * std::max(1.0, 4 / warps) + waiting;
+    const double alone = std::max(k_tile_cycles * std::max(1.0, 4 / warps) + waiting,
+                                  kLatencyOfTile / (shape.stages - 1));
     return static_cast<double>(k_tiles) * std::max(concurrent * k_tile_cycles, alone) + kCtaCycles;
   };
   const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
