@@ -268,10 +268,11 @@ Shape to_shape(std::span<const Field> fields) {
   for (const Field& field : fields) {
     read_field(field, draft);
   }
-  for (const char* name : {"types", "m", "n", "k"}) {
+  for (const std::string name : {"types", "m", "n", "k"}) {
     if (!has_field(fields, name)) {
-      throw std::invalid_argument("the shape has no " + std::string(name) +
-                                  "; expected at least types, m, n and k");
+      throw std::invalid_argument(
+          "the shape has no " + name + "; expected at least types, m, n and k" +
+          (name == "m" ? "; tune-all --m-ladder 1,16,4096 tunes a list without m" : ""));
     }
   }
   if (has_field(fields, "numerics")) {

@@ -40,6 +40,9 @@ void add_options(CLI::App& app, CommandLine& line) {
       "wrong; 3 no device, or no writable cache; 4 winners or the table could not be written;\n"
       "130 interrupted.");
   app.add_option("lists", line.work.lists, "lists of shapes")->type_name("LIST");
+  app.add_option("--m-ladder", line.work.m_ladder,
+                 "values of M: every layer of the lists, whatever its M, is tuned at each of them")
+      ->type_name("LIST_OF_M");
   app.add_option("--m", line.work.m, "values of M: every combination of m, n and k is a shape");
   app.add_option("--n", line.work.n, "values of N");
   app.add_option("--k", line.work.k, "values of K");

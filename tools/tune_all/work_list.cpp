@@ -1,8 +1,10 @@
 #include "tools/tune_all/work_list.h"
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "tools/shared/shape.h"
 #include "tools/shared/text.h"
@@ -14,6 +16,66 @@ void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
   shapes.insert(shapes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
 }
+
+void set(std::vector<Field>& fields, std::string_view name, std::int64_t value) {
+  std::erase_if(fields, [&](const Field& field) { return field.name == name; });
+  fields.push_back({std::string(name), std::to_string(value)});
+}
+
+// Reads the lists of a request.
+class ListReader {
+ public:
+  explicit ListReader(const WorkRequest& request) : request_(request) {
+    if (!request.m_ladder.empty()) {
+      ladder_ = parse_number_list(request.m_ladder, 1);
+    }
+  }
+
+  WorkList read() {
+    for (const std::string& list : request_.lists) {
+      read_list(list, [this](const std::vector<Field>& line) { add(line); });
+    }
+    return std::move(work_);
+  }
+
+ private:
+  void add(std::vector<Field> line) {
+    if (!ladder_.empty() && !has_field(line, "m")) {
+      set(line, "m", ladder_.front());
+    }
+    Shape shape = to_shape(line);
+    if (ladder_.empty()) {
+      work_.shapes.push_back(std::move(shape));
+    } else {
+      add_layer(std::move(line));
+    }
+  }
+
+  void add_layer(std::vector<Field> layer) {
+    // Compared at the smallest M: at the largest, a leading dimension in the list may equal M, as
+    // if the matrix were packed.
+    set(layer, "m", *std::min_element(ladder_.begin(), ladder_.end()));
+    if (!layers_.insert(fingerprint(to_shape(layer).problem)).second) {
+      ++work_.duplicates;
+      return;
+    }
+    if (work_.shapes.size() + ladder_.size() > kMostNumbers) {
+      throw std::invalid_argument("--m-ladder " + first_line(request_.m_ladder, 60) +
+                                  " makes more than a million shapes; give fewer values of M");
+    }
+    for (const std::int64_t m : ladder_) {
+      set(layer, "m", m);
+      Shape rung = to_shape(layer);
+      rung.name += rung.name.empty() ? "" : " M=" + std::to_string(m);
+      work_.shapes.push_back(std::move(rung));
+    }
+  }
+
+  const WorkRequest& request_;
+  std::vector<std::int64_t> ladder_;  // empty: each line has its M
+  std::set<std::string> layers_;      // fingerprints
+  WorkList work_;
+};
 
 std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   if (request.m.empty() || request.n.empty() || request.k.empty()) {
@@ -57,8 +119,8 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   return shapes;
 }
 
-WorkList without_duplicates(std::vector<Shape> shapes) {
-  WorkList work;
+WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
+  WorkList work{.shapes = {}, .duplicates = duplicates};
   std::set<std::string> seen;
   for (Shape& shape : shapes) {
     if (seen.insert(fingerprint(shape.problem)).second) {
@@ -73,10 +135,10 @@ WorkList without_duplicates(std::vector<Shape> shapes) {
 }  // namespace
 
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests) {
-  std::vector<Shape> shapes;
-  for (const auto& list : request.lists) {
-    append(shapes, read_shape_list(list));
+  if (request.lists.empty() && !request.m_ladder.empty()) {
+    throw std::invalid_argument("--m-ladder applies to the layers of a list; give a list");
   }
+  auto [shapes, duplicates] = ListReader(request).read();
   if (!request.m.empty() || !request.n.empty() || !request.k.empty()) {
     append(shapes, shapes_of_ranges(request));
   }
@@ -85,7 +147,7 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> req
       shapes.push_back({"", missed.problem});
     }
   }
-  return without_duplicates(std::move(shapes));
+  return without_duplicates(std::move(shapes), duplicates);
 }
 
 }  // namespace tunedgemm::internal
