@@ -43,7 +43,10 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   std::ofstream(shell.folder() / "layers.csv") << "types,layout,n,k\nf32,nt,24,16\n";
   fails_with("layers.csv", "layers.csv: line 2: the shape has no m");
   fails_with("layers.csv --m-ladder auto", "\"auto\" in \"auto\" is not a whole number");
-  fails_with("--m 5 --n 5 --k 5 --m-ladder 1", "applies to the layers of a list");
+  fails_with("layers.csv --m-ladder 1 --tensor-parallel 2", "needs a column parallel");
+  fails_with("layers.csv --m-ladder 1 --tensor-parallel 0", "--tensor-parallel: Value 0");
+  fails_with("--m 5 --n 5 --k 5 --m-ladder 1", "apply to the layers of a list");
+  fails_with("--m 5 --n 5 --k 5 --tensor-parallel 2", "apply to the layers of a list");
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }
 
@@ -139,17 +142,17 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
 
 TEST_CASE("tune-all tunes each layer of a list without M at every M of a ladder") {
   const Shell shell;
-  std::ofstream(shell.folder() / "layers.csv") << "name,types,layout,n,k\n"
-                                               << "up,f32,nt,48,16\n"
-                                               << "down,f32,nt,16,48\n";
-  const std::string ladder = kQuick + "layers.csv --m-ladder 1,8,64";
+  std::ofstream(shell.folder() / "layers.csv") << "name,types,layout,n,k,parallel\n"
+                                               << "up,f32,nt,48,16,column\n"
+                                               << "down,f32,nt,16,48,row\n";
+  const std::string ladder = kQuick + "layers.csv --m-ladder 1,8,64 --tensor-parallel 2";
   const ProgramResult first = shell.run(ladder);
   CAPTURE(first.output, first.errors);
   REQUIRE(first.status == 0);
   REQUIRE_THAT(first.errors, ContainsSubstring("3/6  up M=64 f32→f32 ieee nt  tuned: "));
   REQUIRE_THAT(first.errors, ContainsSubstring("4/6  down M=1 f32→f32 ieee nt  tuned: "));
-  REQUIRE_THAT(first.output, ContainsSubstring("8x48x16"));
-  REQUIRE_THAT(first.output, ContainsSubstring("64x16x48"));
+  REQUIRE_THAT(first.output, ContainsSubstring("8x24x16"));
+  REQUIRE_THAT(first.output, ContainsSubstring("64x16x24"));
   REQUIRE_THAT(first.output, ContainsSubstring("6 tuned in "));
   REQUIRE_THAT(shell.run(ladder).output, ContainsSubstring("6 already in the cache"));
 }

@@ -1,4 +1,4 @@
-// The shapes of tune-all: ladders of M over the layers of lists.
+// The shapes of tune-all: ladders of M and tensor parallelism over the layers of lists.
 
 #include "tools/tune_all/work_list.h"
 
@@ -13,18 +13,21 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::Equals;
 
-WorkList work_of_file(const std::string& path, const std::string& m_ladder) {
+WorkList work_of_file(const std::string& path, const std::string& m_ladder,
+                      std::int64_t tensor_parallel = 1) {
   WorkRequest request;
   request.lists = {path};
   request.m_ladder = m_ladder;
+  request.tensor_parallel = tensor_parallel;
   return make_work_list(request, {});
 }
 
-WorkList work_of(const std::string& text, const std::string& m_ladder) {
+WorkList work_of(const std::string& text, const std::string& m_ladder,
+                 std::int64_t tensor_parallel = 1) {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "list.csv";
   std::ofstream(path) << text;
-  return work_of_file(path, m_ladder);
+  return work_of_file(path, m_ladder, tensor_parallel);
 }
 
 std::vector<std::string> extents_of(const WorkList& work) {
@@ -76,19 +79,40 @@ TEST_CASE("A line of TunableOp is a layer: packed matrices stay packed at every 
   REQUIRE(work.shapes[5].problem.a.leading_dimension == 48);
 }
 
-TEST_CASE("A layer that cannot be put on the ladder is refused with its line") {
-  const auto [text, ladder, sentence] = GENERATE(table<const char*, const char*, const char*>({
-      {"types,n,k\nf32,8,8\n", "",
+TEST_CASE("Tensor parallelism divides N of column-parallel and K of row-parallel layers") {
+  const std::string list =
+      "types,layout,n,k,parallel,kv_heads\n"
+      "f32,nt,96,64,column,2\nf32,nt,64,32,row\nf32,nt,5,64,none\n";
+  REQUIRE_THAT(extents_of(work_of(list, "8", 2)), Equals(Extents{"8x48x64", "8x64x16", "8x5x64"}));
+  REQUIRE_THAT(extents_of(work_of(list, "8")), Equals(Extents{"8x96x64", "8x64x32", "8x5x64"}));
+  REQUIRE_THAT(extents_of(work_of("types,layout,m,n,k,parallel\nf32,nt,3,64,32,row\n", "", 4)),
+               Equals(Extents{"3x64x8"}));
+}
+
+TEST_CASE("A layer that cannot be put on the ladder or divided is refused with its line") {
+  const auto [text, ladder, parallel,
+              sentence] = GENERATE(table<const char*, const char*, std::int64_t, const char*>({
+      {"types,n,k\nf32,8,8\n", "", 1,
        "list.csv: line 2: the shape has no m; expected at least types, m, n and k; tune-all "
        "--m-ladder"},
-      {"types,n,k\nf32,8,8\n", "0", "\"0\" in \"0\" is not a whole number of at least 1"},
-      {"types,n,k\nf32,8,8\n", "auto", "\"auto\" in \"auto\" is not a whole number"},
-      {"types,n,k\nf32,8,8\nf32,8,9\n", "1:1000000:1", "more than a million shapes"},
-      {"types,m,n,k\nf32,two,8,8\n", "1", "line 2: m is \"two\""},
-      {"types,layout,n,k,lda\nf32,tn,8,8,16\n", "8,32", "line 2: the leading dimension of A"},
+      {"types,n,k\nf32,8,8\n", "0", 1, "\"0\" in \"0\" is not a whole number of at least 1"},
+      {"types,n,k\nf32,8,8\n", "auto", 1, "\"auto\" in \"auto\" is not a whole number"},
+      {"types,n,k\nf32,8,8\nf32,8,9\n", "1:1000000:1", 1, "more than a million shapes"},
+      {"types,m,n,k\nf32,two,8,8\n", "1", 1, "line 2: m is \"two\""},
+      {"types,layout,n,k,lda\nf32,tn,8,8,16\n", "8,32", 1, "line 2: the leading dimension of A"},
+      {"types,n,k,parallel\nf32,8,8,rows\n", "1", 1,
+       "line 2: parallel is \"rows\"; expected column, row or none"},
+      {"types,n,k,kv_heads\nf32,8,8,0\n", "1", 1, "line 2: kv_heads is \"0\""},
+      {"types,n,k\nf32,8,8\n", "1", 2, "line 2: --tensor-parallel 2 needs a column parallel"},
+      {"types,n,k,parallel\nf32,8,8,row\nf32,9,8,column\n", "1", 2,
+       "line 3: n is 9, which --tensor-parallel 2 does not divide"},
+      {"types,n,k,parallel\nf32,8,9,row\n", "1", 4,
+       "line 2: k is 9, which --tensor-parallel 4 does not divide"},
+      {"types,n,k,parallel,kv_heads\nf32,64,8,column,8\n", "1", 16,
+       "line 2: kv_heads is 8, which --tensor-parallel 16 does not divide"},
   }));
   CAPTURE(text, ladder);
-  REQUIRE_THROWS_WITH(work_of(text, ladder), ContainsSubstring(sentence));
+  REQUIRE_THROWS_WITH(work_of(text, ladder, parallel), ContainsSubstring(sentence));
 }
 
 }  // namespace

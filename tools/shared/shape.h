@@ -33,7 +33,8 @@ struct FieldDescription {
   std::string_view name;
   std::string_view meaning;
 };
-/// Every field of a shape.
+/// Every field of a shape. In lists, the fields parallel and kv_heads tell how tensor parallelism
+/// divides a layer; they do not change the shape.
 std::vector<FieldDescription> shape_fields();
 
 /// The field that a column header names, ignoring case; "dtype" means types, and "epilogue" means

@@ -17,9 +17,45 @@ void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
                 std::make_move_iterator(more.end()));
 }
 
+std::string value_of(const std::vector<Field>& fields, std::string_view name) {
+  const auto field = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& candidate) { return candidate.name == name; });
+  return field == fields.end() ? "" : field->value;
+}
+
 void set(std::vector<Field>& fields, std::string_view name, std::int64_t value) {
   std::erase_if(fields, [&](const Field& field) { return field.name == name; });
   fields.push_back({std::string(name), std::to_string(value)});
+}
+
+// Gives a layer the extents that one of `devices` computes.
+void divide(std::vector<Field>& layer, std::int64_t devices) {
+  const Problem whole = to_shape(layer).problem;
+  const std::string option = "--tensor-parallel " + std::to_string(devices);
+  const std::string parallel = value_of(layer, "parallel");
+  if (parallel.empty()) {
+    throw std::invalid_argument(option +
+                                " needs a column parallel that tells which extent it divides: "
+                                "column (N), row (K) or none; add it to the list");
+  }
+  if (parallel == "none") {
+    return;
+  }
+  if (const std::string heads = value_of(layer, "kv_heads");
+      !heads.empty() && std::stoll(heads) % devices != 0) {
+    throw std::invalid_argument("kv_heads is " + heads + ", which " + option +
+                                " does not divide; programs that repeat heads compute other "
+                                "extents: give a divisor, or list the extents of one device");
+  }
+  const bool is_column = parallel == "column";
+  const std::string name = is_column ? "n" : "k";
+  const std::int64_t extent = is_column ? whole.n : whole.k;
+  if (extent % devices != 0) {
+    throw std::invalid_argument(name + " is " + std::to_string(extent) + ", which " + option +
+                                " does not divide; give a divisor, pad the extent in the list, or "
+                                "set parallel to none");
+  }
+  set(layer, name, extent / devices);
 }
 
 // Reads the lists of a request.
@@ -42,6 +78,9 @@ class ListReader {
   void add(std::vector<Field> line) {
     if (!ladder_.empty() && !has_field(line, "m")) {
       set(line, "m", ladder_.front());
+    }
+    if (request_.tensor_parallel > 1) {
+      divide(line, request_.tensor_parallel);
     }
     Shape shape = to_shape(line);
     if (ladder_.empty()) {
@@ -135,8 +174,9 @@ WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
 }  // namespace
 
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests) {
-  if (request.lists.empty() && !request.m_ladder.empty()) {
-    throw std::invalid_argument("--m-ladder applies to the layers of a list; give a list");
+  if (request.lists.empty() && (!request.m_ladder.empty() || request.tensor_parallel > 1)) {
+    throw std::invalid_argument(
+        "--m-ladder and --tensor-parallel apply to the layers of a list; give a list");
   }
   auto [shapes, duplicates] = ListReader(request).read();
   if (!request.m.empty() || !request.n.empty() || !request.k.empty()) {
