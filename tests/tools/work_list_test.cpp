@@ -2,6 +2,7 @@
 
 #include "tools/tune_all/work_list.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/support/catch.h"
@@ -113,6 +114,36 @@ TEST_CASE("A layer that cannot be put on the ladder or divided is refused with i
   }));
   CAPTURE(text, ladder);
   REQUIRE_THROWS_WITH(work_of(text, ladder, parallel), ContainsSubstring(sentence));
+}
+
+TEST_CASE("The shipped models have distinct layers and can be divided among two devices") {
+  std::size_t models = 0;
+  for (const auto& model : std::filesystem::directory_iterator(TUNEDGEMM_SHAPES "/models")) {
+    CAPTURE(model.path().string());
+    ++models;
+    const WorkList whole = work_of_file(model.path(), "1,2048");
+    REQUIRE(whole.shapes.size() >= 10);
+    REQUIRE(whole.duplicates == 0);
+    for (const Shape& shape : whole.shapes) {
+      REQUIRE_THAT(shape.name, ContainsSubstring(" M="));
+    }
+    if (model.path().filename() == "gpt-2.csv") {
+      REQUIRE_THROWS_WITH(work_of_file(model.path(), "1", 2), ContainsSubstring("n is 50257"));
+    } else {
+      REQUIRE(work_of_file(model.path(), "1,2048", 2).shapes.size() == whole.shapes.size());
+    }
+  }
+  REQUIRE(models >= 5);
+}
+
+TEST_CASE("Llama-3-8B has seven layers") {
+  const std::string list = TUNEDGEMM_SHAPES "/models/llama-3-8b.csv";
+  REQUIRE_THAT(extents_of(work_of_file(list, "16")),
+               Equals(Extents{"16x6144x4096", "16x1024x4096", "16x4096x4096", "16x28672x4096",
+                              "16x14336x4096", "16x4096x14336", "16x128256x4096"}));
+  REQUIRE_THAT(extents_of(work_of_file(list, "16", 8)),
+               Equals(Extents{"16x768x4096", "16x128x4096", "16x4096x512", "16x3584x4096",
+                              "16x1792x4096", "16x4096x1792", "16x16032x4096"}));
 }
 
 }  // namespace
