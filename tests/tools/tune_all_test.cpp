@@ -40,6 +40,13 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   fails_with("absent.csv", "absent.csv cannot be read");
   std::ofstream(shell.folder() / "list.csv") << "f16,nn,1,2,3\nf16,nx,1,2,3\n";
   fails_with("list.csv", "list.csv: line 2: layout is \"nx\"; expected nn, nt, tn or tt");
+  std::ofstream(shell.folder() / "layers.csv") << "types,layout,n,k\nf32,nt,24,16\n";
+  fails_with("layers.csv", "layers.csv: line 2: the shape has no m");
+  fails_with("layers.csv --m-ladder auto", "\"auto\" in \"auto\" is not a whole number");
+  fails_with("layers.csv --m-ladder 1 --tensor-parallel 2", "needs a column parallel");
+  fails_with("layers.csv --m-ladder 1 --tensor-parallel 0", "--tensor-parallel: Value 0");
+  fails_with("--m 5 --n 5 --k 5 --m-ladder 1", "apply to the layers of a list");
+  fails_with("--m 5 --n 5 --k 5 --tensor-parallel 2", "apply to the layers of a list");
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }
 
@@ -131,6 +138,23 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   REQUIRE(outcomes[0]["state"] == "cached");
   REQUIRE(outcomes[0]["record"]["m"] == 40);
   REQUIRE(outcomes[0]["record"]["median_us"] > 0);
+}
+
+TEST_CASE("tune-all tunes each layer of a list without M at every M of a ladder") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "layers.csv") << "name,types,layout,n,k,parallel\n"
+                                               << "up,f32,nt,48,16,column\n"
+                                               << "down,f32,nt,16,48,row\n";
+  const std::string ladder = kQuick + "layers.csv --m-ladder 1,8,64 --tensor-parallel 2";
+  const ProgramResult first = shell.run(ladder);
+  CAPTURE(first.output, first.errors);
+  REQUIRE(first.status == 0);
+  REQUIRE_THAT(first.errors, ContainsSubstring("3/6  up M=64 f32→f32 ieee nt  tuned: "));
+  REQUIRE_THAT(first.errors, ContainsSubstring("4/6  down M=1 f32→f32 ieee nt  tuned: "));
+  REQUIRE_THAT(first.output, ContainsSubstring("8x24x16"));
+  REQUIRE_THAT(first.output, ContainsSubstring("64x16x24"));
+  REQUIRE_THAT(first.output, ContainsSubstring("6 tuned in "));
+  REQUIRE_THAT(shell.run(ladder).output, ContainsSubstring("6 already in the cache"));
 }
 
 TEST_CASE("Shapes after the end of --total-seconds have no winner, and the exit status is 1") {

@@ -313,6 +313,9 @@ TEST_CASE("bench reports wrong shapes and the expected text") {
   fails_with("--sizes 0", "\"0\" in \"0\" is not a whole number of at least 1");
   fails_with("--sizes 256:4096", "\"256:4096\" is not first:last:step, such as");
   fails_with("--sizes 8 --types f17", "types is \"f17\"; expected f64");
+  fails_with(
+      "--list " TUNEDGEMM_SHAPES "/models/gpt-2.csv",
+      "gpt-2.csv: line 6: the shape has no m; expected at least types, m, n and k; tune-all");
   fails_with("--list nowhere.csv", "the shape list nowhere.csv cannot be read: No such file");
   fails_with("--list nowhere.csv --types f16", "--types f16 cannot be combined with --list");
   fails_with("8 8 8 --sizes 8", "\"8\" is the m of a single shape");

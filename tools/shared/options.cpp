@@ -59,6 +59,11 @@ std::string why_not_device(const std::string& text) {
 
 using namespace std::string_view_literals;
 constexpr std::array kExtents{"m"sv, "n"sv, "k"sv};
+constexpr std::array kFieldsOfLists{"parallel"sv, "kv_heads"sv};
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 void add_field(CLI::App& app, const std::string& option, const FieldDescription& field,
                std::vector<Field>& fields, bool required) {
@@ -112,7 +117,7 @@ std::unique_ptr<Store> open_store_for_reading(const std::string& cache) {
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields) {
   for (const FieldDescription& field : shape_fields()) {
-    if (std::find(left_out.begin(), left_out.end(), field.name) == left_out.end()) {
+    if (!contains(left_out, field.name) && !contains(kFieldsOfLists, field.name)) {
       add_field(app, "--" + std::string(field.name), field, fields, false);
     }
   }
@@ -120,7 +125,7 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
 
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields, Extents extents) {
   for (const FieldDescription& field : shape_fields()) {
-    if (std::find(kExtents.begin(), kExtents.end(), field.name) != kExtents.end()) {
+    if (contains(kExtents, field.name)) {
       add_field(app, std::string(field.name), field, fields, extents == Extents::kRequired);
     }
   }

@@ -121,8 +121,8 @@ constexpr std::array<FieldDescription, 4> kBatchStrides{{
     {"batch_stride_d", "elements from one D to the next"},
 }};
 
-// First the fields that only shapes have, or that shapes write in another form. Then the fields of
-// problem_fields() that shapes share.
+// First the fields that only shapes or lists have, or that shapes write in another form. Then the
+// fields of problem_fields() that shapes share.
 std::vector<FieldRule> make_rules() {
   using Text = std::string_view;
   std::vector<FieldRule> rules{
@@ -141,6 +141,16 @@ std::vector<FieldRule> make_rules() {
        [](Text text, ShapeDraft& draft) {
          draft.name = text;
          return std::string();
+       }},
+      {{"parallel", "extent that tensor parallelism divides: column (N), row (K) or none"},
+       [](Text text, ShapeDraft& /*draft*/) {
+         const bool is_known = text == "column" || text == "row" || text == "none";
+         return std::string(is_known ? "" : "column, row or none");
+       }},
+      {{"kv_heads", "key-value heads in N, which tensor parallelism does not split"},
+       [](Text text, ShapeDraft& /*draft*/) {
+         std::int64_t heads = 0;
+         return read_whole(text, 1, heads);
        }},
       {{"output", "element type of C and D; default that of the inputs, f16 for fp8, s32 for s8"},
        read_output},
@@ -268,10 +278,11 @@ Shape to_shape(std::span<const Field> fields) {
   for (const Field& field : fields) {
     read_field(field, draft);
   }
-  for (const char* name : {"types", "m", "n", "k"}) {
+  for (const std::string name : {"types", "m", "n", "k"}) {
     if (!has_field(fields, name)) {
-      throw std::invalid_argument("the shape has no " + std::string(name) +
-                                  "; expected at least types, m, n and k");
+      throw std::invalid_argument(
+          "the shape has no " + name + "; expected at least types, m, n and k" +
+          (name == "m" ? "; tune-all --m-ladder 1,16,4096 tunes a list without m" : ""));
     }
   }
   if (has_field(fields, "numerics")) {

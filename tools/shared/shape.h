@@ -3,6 +3,7 @@
 // Shape: a problem as users write it in a list or on a command line. It consists of named fields,
 // most of them optional. `shape_fields()` describes the fields.
 
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -32,7 +33,8 @@ struct FieldDescription {
   std::string_view name;
   std::string_view meaning;
 };
-/// Every field of a shape.
+/// Every field of a shape. In lists, the fields parallel and kv_heads tell how tensor parallelism
+/// divides a layer; they do not change the shape.
 std::vector<FieldDescription> shape_fields();
 
 /// The field that a column header names, ignoring case; "dtype" means types, and "epilogue" means
@@ -55,12 +57,14 @@ Shape to_shape(std::span<const Field> fields);
 ///         they are types, layout, m, n, k and optionally batch. Empty cells take the default.
 ///         Empty lines and lines that begin with # are skipped; a cell with a comma needs double
 ///         quotes. Lines of PyTorch's TunableOp (tunable_op.h) are shapes, too.
-///   JSON  An array of objects whose members are the fields.
+///   JSON  An array of objects whose members are the fields. The name of the file ends in .json.
 ///
 /// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
+/// read_list() passes the fields of each line to `read`, and names the line if `read` throws.
+using ReadFields = std::function<void(const std::vector<Field>& fields)>;
+void read_list(const std::string& path, const ReadFields& read);
 std::vector<Shape> parse_csv_shapes(std::string_view text);
 std::vector<Shape> parse_json_shapes(std::string_view text);
-/// Reads JSON if the path ends in .json, else CSV.
 std::vector<Shape> read_shape_list(const std::string& path);
 
 }  // namespace tunedgemm::internal

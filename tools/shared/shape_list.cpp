@@ -72,7 +72,8 @@ std::vector<std::string> header_names(const std::vector<std::string>& cells) {
   return names;
 }
 
-Shape shape_of_cells(const std::vector<std::string>& names, const std::vector<std::string>& cells) {
+std::vector<Field> fields_of_cells(const std::vector<std::string>& names,
+                                   const std::vector<std::string>& cells) {
   if (cells.size() > names.size()) {
     throw std::invalid_argument("the line has " + std::to_string(cells.size()) +
                                 " cells; expected at most " + std::to_string(names.size()));
@@ -83,10 +84,10 @@ Shape shape_of_cells(const std::vector<std::string>& names, const std::vector<st
       fields.push_back({names[column], cells[column]});
     }
   }
-  return to_shape(fields);
+  return fields;
 }
 
-Shape shape_of_object(const Json& object) {
+std::vector<Field> fields_of_object(const Json& object) {
   if (!object.is_object()) {
     throw std::invalid_argument("it is of type " + std::string(object.type_name()) +
                                 "; expected an object with the fields of a shape");
@@ -101,19 +102,16 @@ Shape shape_of_object(const Json& object) {
     fields.push_back(
         {name.empty() ? key : name, value.is_string() ? value.get<std::string>() : value.dump()});
   }
-  return to_shape(fields);
+  return fields;
 }
 
-}  // namespace
-
-std::vector<Shape> parse_csv_shapes(std::string_view text) {
+void read_csv(std::string_view text, const ReadFields& read) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   constexpr std::string_view kValidator = "Validator";  // TunableOp's software versions
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
   std::vector<std::string> names{"types", "layout", "m", "n", "k", "batch"};
-  std::vector<Shape> shapes;
   bool may_be_header = true;
   int line_number = 0;
   for (const std::string_view line : split(text, '\n')) {
@@ -124,23 +122,22 @@ std::vector<Shape> parse_csv_shapes(std::string_view text) {
     try {
       const std::vector<std::string> cells = split_line(line);
       if (is_tunable_op(cells)) {
-        shapes.push_back(shape_of_tunable_op(cells));
+        read(fields_of_tunable_op(cells));
       } else if (cells.front() == kValidator) {
         continue;
       } else if (may_be_header && !field_name(cells.front()).empty()) {
         names = header_names(cells);
       } else {
-        shapes.push_back(shape_of_cells(names, cells));
+        read(fields_of_cells(names, cells));
       }
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument("line " + std::to_string(line_number) + ": " + error.what());
     }
     may_be_header = false;
   }
-  return shapes;
 }
 
-std::vector<Shape> parse_json_shapes(std::string_view text) {
+void read_json(std::string_view text, const ReadFields& read) {
   Json document;
   try {
     document = Json::parse(text);
@@ -151,34 +148,61 @@ std::vector<Shape> parse_json_shapes(std::string_view text) {
     throw std::invalid_argument("the document is of type " + std::string(document.type_name()) +
                                 "; expected an array of objects, each one a shape");
   }
-  std::vector<Shape> shapes;
+  int entry_number = 0;
   for (const Json& object : document) {
+    ++entry_number;
     try {
-      shapes.push_back(shape_of_object(object));
+      read(fields_of_object(object));
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("entry " + std::to_string(shapes.size() + 1) + ": " +
-                                  error.what());
+      throw std::invalid_argument("entry " + std::to_string(entry_number) + ": " + error.what());
     }
   }
+}
+
+ReadFields append_to(std::vector<Shape>& shapes) {
+  return [&shapes](const std::vector<Field>& fields) { shapes.push_back(to_shape(fields)); };
+}
+
+}  // namespace
+
+std::vector<Shape> parse_csv_shapes(std::string_view text) {
+  std::vector<Shape> shapes;
+  read_csv(text, append_to(shapes));
   return shapes;
 }
 
-std::vector<Shape> read_shape_list(const std::string& path) {
+std::vector<Shape> parse_json_shapes(std::string_view text) {
+  std::vector<Shape> shapes;
+  read_json(text, append_to(shapes));
+  return shapes;
+}
+
+void read_list(const std::string& path, const ReadFields& read) {
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path)) {
     throw std::invalid_argument("the shape list " + path +
                                 " cannot be read: " + std::strerror(file ? EISDIR : errno));
   }
   const std::string text(std::istreambuf_iterator<char>(file), {});
+  bool is_empty = true;
+  const auto read_line = [&](const std::vector<Field>& fields) {
+    is_empty = false;
+    read(fields);
+  };
   try {
-    auto shapes = path.ends_with(".json") ? parse_json_shapes(text) : parse_csv_shapes(text);
-    if (shapes.empty()) {
+    path.ends_with(".json") ? read_json(text, read_line) : read_csv(text, read_line);
+    if (is_empty) {
       throw std::invalid_argument("the shape list is empty");
     }
-    return shapes;
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(path + ": " + error.what());
   }
+}
+
+std::vector<Shape> read_shape_list(const std::string& path) {
+  std::vector<Shape> shapes;
+  read_list(path, append_to(shapes));
+  return shapes;
 }
 
 }  // namespace tunedgemm::internal

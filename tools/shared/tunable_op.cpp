@@ -1,9 +1,9 @@
 #include "tools/shared/tunable_op.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "kernel_templates/base/text.h"
 
@@ -48,7 +48,7 @@ bool is_tunable_op(std::span<const std::string> cells) {
   return cells.size() >= 2 && cells[0].find(kOperation) != std::string::npos;
 }
 
-Shape shape_of_tunable_op(std::span<const std::string> cells) {
+std::vector<Field> fields_of_tunable_op(std::span<const std::string> cells) {
   const std::string_view operation = cells[0];
   std::vector<std::string_view> words = split(cells[1], '_');
   std::vector<Field> fields{{"types", types_of(operation)}};
@@ -76,18 +76,25 @@ Shape shape_of_tunable_op(std::span<const std::string> cells) {
     return letter == 'N' ? 'n' : letter == 'T' ? 't' : letter;
   });
   fields.push_back({"layout", transpositions});
-  for (const char* name : {"n", "m", "k"}) {
-    fields.push_back({name, take()});
-  }
+  const std::string n = take(), m = take(), k = take();
+  fields.insert(fields.end(), {{"n", n}, {"m", m}, {"k", k}});
   if (operation.starts_with("GemmStridedBatched")) {
     skip("B");
     fields.push_back({"batch", take()});
   }
   skip("ld");
-  for (const char* name : {"ldb", "lda", "ldd"}) {
-    fields.push_back({name, take()});
-  }
-  fields.push_back({"ldc", fields.back().value});
+  const auto take_leading_dimension = [&](std::initializer_list<const char*> names,
+                                          const std::string& packed) {
+    const std::string value = take();
+    for (const char* name : names) {
+      if (value != packed) {
+        fields.push_back({name, value});
+      }
+    }
+  };
+  take_leading_dimension({"ldb"}, transpositions[1] == 'n' ? n : k);
+  take_leading_dimension({"lda"}, transpositions[0] == 'n' ? k : m);
+  take_leading_dimension({"ldc", "ldd"}, n);
   bool has_bias = operation.starts_with("GemmAndBias");
   if (operation.starts_with("ScaledGemm") && at < words.size()) {
     skip("rw");
@@ -98,7 +105,7 @@ Shape shape_of_tunable_op(std::span<const std::string> cells) {
     has_bias = take() != "None";
   }
   fields.push_back({"bias", has_bias ? "col" : "none"});
-  return to_shape(fields);
+  return fields;
 }
 
 }  // namespace tunedgemm::internal

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tools/shared/shape.h"
 
@@ -12,10 +13,11 @@ namespace tunedgemm::internal {
 /// Whether the cells of a line begin like a line of such a list.
 bool is_tunable_op(std::span<const std::string> cells);
 
-/// The shape of a line such as "GemmTunableOp_BFloat16_TN,tn_4096_16_14336_ld_14336_14336_4096".
+/// The fields of a line such as "GemmTunableOp_BFloat16_TN,tn_4096_16_14336_ld_14336_14336_4096".
 ///
 /// The lines describe column-major matrices, as BLAS does. The shape is the same multiplication of
-/// row-major matrices, so A and B, M and N are exchanged. Throws std::invalid_argument.
-Shape shape_of_tunable_op(std::span<const std::string> cells);
+/// row-major matrices, so A and B, M and N are exchanged. Packed leading dimensions have no field.
+/// Throws std::invalid_argument.
+std::vector<Field> fields_of_tunable_op(std::span<const std::string> cells);
 
 }  // namespace tunedgemm::internal

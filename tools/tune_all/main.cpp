@@ -35,11 +35,19 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.footer(
       "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a file\n"
       "that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a .json\n"
-      "file. Number lists: 512 or 512,1024 or 128:4096:128.\n"
+      "file. The columns parallel (column, row, none) and kv_heads are for --tensor-parallel.\n"
+      "Number lists: 512 or 512,1024 or 128:4096:128.\n"
       "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
       "wrong; 3 no device, or no writable cache; 4 winners or the table could not be written;\n"
       "130 interrupted.");
   app.add_option("lists", line.work.lists, "lists of shapes")->type_name("LIST");
+  app.add_option("--m-ladder", line.work.m_ladder,
+                 "values of M: every layer of the lists, whatever its M, is tuned at each of them")
+      ->type_name("LIST_OF_M");
+  app.add_option("--tensor-parallel", line.work.tensor_parallel,
+                 "divide N or K of the layers of the lists, as their column parallel tells")
+      ->check(CLI::PositiveNumber)
+      ->type_name("P");
   app.add_option("--m", line.work.m, "values of M: every combination of m, n and k is a shape");
   app.add_option("--n", line.work.n, "values of N");
   app.add_option("--k", line.work.k, "values of K");

@@ -1,8 +1,10 @@
 #include "tools/tune_all/work_list.h"
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "tools/shared/shape.h"
 #include "tools/shared/text.h"
@@ -14,6 +16,105 @@ void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
   shapes.insert(shapes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
 }
+
+std::string value_of(const std::vector<Field>& fields, std::string_view name) {
+  const auto field = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& candidate) { return candidate.name == name; });
+  return field == fields.end() ? "" : field->value;
+}
+
+void set(std::vector<Field>& fields, std::string_view name, std::int64_t value) {
+  std::erase_if(fields, [&](const Field& field) { return field.name == name; });
+  fields.push_back({std::string(name), std::to_string(value)});
+}
+
+// Gives a layer the extents that one of `devices` computes.
+void divide(std::vector<Field>& layer, std::int64_t devices) {
+  const Problem whole = to_shape(layer).problem;
+  const std::string option = "--tensor-parallel " + std::to_string(devices);
+  const std::string parallel = value_of(layer, "parallel");
+  if (parallel.empty()) {
+    throw std::invalid_argument(option +
+                                " needs a column parallel that tells which extent it divides: "
+                                "column (N), row (K) or none; add it to the list");
+  }
+  if (parallel == "none") {
+    return;
+  }
+  if (const std::string heads = value_of(layer, "kv_heads");
+      !heads.empty() && std::stoll(heads) % devices != 0) {
+    throw std::invalid_argument("kv_heads is " + heads + ", which " + option +
+                                " does not divide; programs that repeat heads compute other "
+                                "extents: give a divisor, or list the extents of one device");
+  }
+  const bool is_column = parallel == "column";
+  const std::string name = is_column ? "n" : "k";
+  const std::int64_t extent = is_column ? whole.n : whole.k;
+  if (extent % devices != 0) {
+    throw std::invalid_argument(name + " is " + std::to_string(extent) + ", which " + option +
+                                " does not divide; give a divisor, pad the extent in the list, or "
+                                "set parallel to none");
+  }
+  set(layer, name, extent / devices);
+}
+
+// Reads the lists of a request.
+class ListReader {
+ public:
+  explicit ListReader(const WorkRequest& request) : request_(request) {
+    if (!request.m_ladder.empty()) {
+      ladder_ = parse_number_list(request.m_ladder, 1);
+    }
+  }
+
+  WorkList read() {
+    for (const std::string& list : request_.lists) {
+      read_list(list, [this](const std::vector<Field>& line) { add(line); });
+    }
+    return std::move(work_);
+  }
+
+ private:
+  void add(std::vector<Field> line) {
+    if (!ladder_.empty() && !has_field(line, "m")) {
+      set(line, "m", ladder_.front());
+    }
+    if (request_.tensor_parallel > 1) {
+      divide(line, request_.tensor_parallel);
+    }
+    Shape shape = to_shape(line);
+    if (ladder_.empty()) {
+      work_.shapes.push_back(std::move(shape));
+    } else {
+      add_layer(std::move(line));
+    }
+  }
+
+  void add_layer(std::vector<Field> layer) {
+    // Compared at the smallest M: at the largest, a leading dimension in the list may equal M, as
+    // if the matrix were packed.
+    set(layer, "m", *std::min_element(ladder_.begin(), ladder_.end()));
+    if (!layers_.insert(fingerprint(to_shape(layer).problem)).second) {
+      ++work_.duplicates;
+      return;
+    }
+    if (work_.shapes.size() + ladder_.size() > kMostNumbers) {
+      throw std::invalid_argument("--m-ladder " + first_line(request_.m_ladder, 60) +
+                                  " makes more than a million shapes; give fewer values of M");
+    }
+    for (const std::int64_t m : ladder_) {
+      set(layer, "m", m);
+      Shape rung = to_shape(layer);
+      rung.name += rung.name.empty() ? "" : " M=" + std::to_string(m);
+      work_.shapes.push_back(std::move(rung));
+    }
+  }
+
+  const WorkRequest& request_;
+  std::vector<std::int64_t> ladder_;  // empty: each line has its M
+  std::set<std::string> layers_;      // fingerprints
+  WorkList work_;
+};
 
 std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   if (request.m.empty() || request.n.empty() || request.k.empty()) {
@@ -57,8 +158,8 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   return shapes;
 }
 
-WorkList without_duplicates(std::vector<Shape> shapes) {
-  WorkList work;
+WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
+  WorkList work{.shapes = {}, .duplicates = duplicates};
   std::set<std::string> seen;
   for (Shape& shape : shapes) {
     if (seen.insert(fingerprint(shape.problem)).second) {
@@ -73,10 +174,11 @@ WorkList without_duplicates(std::vector<Shape> shapes) {
 }  // namespace
 
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests) {
-  std::vector<Shape> shapes;
-  for (const auto& list : request.lists) {
-    append(shapes, read_shape_list(list));
+  if (request.lists.empty() && (!request.m_ladder.empty() || request.tensor_parallel > 1)) {
+    throw std::invalid_argument(
+        "--m-ladder and --tensor-parallel apply to the layers of a list; give a list");
   }
+  auto [shapes, duplicates] = ListReader(request).read();
   if (!request.m.empty() || !request.n.empty() || !request.k.empty()) {
     append(shapes, shapes_of_ranges(request));
   }
@@ -85,7 +187,7 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> req
       shapes.push_back({"", missed.problem});
     }
   }
-  return without_duplicates(std::move(shapes));
+  return without_duplicates(std::move(shapes), duplicates);
 }
 
 }  // namespace tunedgemm::internal

@@ -2,6 +2,7 @@
 
 // The distinct shapes of a run of tune-all.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace tunedgemm::internal {
 /// The shapes named on the command line, as text.
 struct WorkRequest {
   std::vector<std::string> lists;
+  std::string m_ladder;               ///< number list: the values of M for each layer of the lists
+  std::int64_t tensor_parallel = 1;   ///< devices that share each layer of the lists
   std::string m, n, k;                ///< number lists; all three or none
   std::vector<std::string> types;     ///< with m, n, k
   std::vector<std::string> layouts;   ///< with m, n, k
@@ -28,6 +31,10 @@ struct WorkList {
 
 /// The shapes of the lists, then those of m, n, k, then those of `requests`. Throws
 /// std::invalid_argument with a message.
+///
+/// With a ladder, the M of a line does not matter: the lines are layers, and each distinct layer is
+/// tuned at each M of the ladder before the next layer, so that the kernels that it compiles are
+/// used again. With tensor parallelism, a layer has the N or K that one device computes.
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests);
 
 }  // namespace tunedgemm::internal
