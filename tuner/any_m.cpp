@@ -91,7 +91,7 @@ class Expectation {
 std::vector<CarriedWinner> winners_of_other_m(
     const Problem& problem, const DeviceIdentity& device, const DeviceLimits& limits,
     std::span<const Record> winners,
-    const std::function<std::vector<TrialRecord>(const Problem&)>& trials_of) {
+    const std::function<std::vector<TrialRecord>(const Record& winner)>& trials_of) {
   std::vector<const Record*> of_class;
   for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
     if (differ_in_m_alone(problem, winner->problem)) {
@@ -103,7 +103,7 @@ std::vector<CarriedWinner> winners_of_other_m(
     const auto nearest = std::ranges::find_if(
         of_class, [&](const Record* winner) { return (winner->problem.m > problem.m) == above; });
     if (nearest != of_class.end()) {
-      expectation.add(**nearest, trials_of((*nearest)->problem));
+      expectation.add(**nearest, trials_of(**nearest));
     }
   }
   std::vector<CarriedWinner> carried;

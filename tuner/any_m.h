@@ -19,8 +19,8 @@ struct CarriedWinner {
 };
 
 /// The winners on this device of problems that differ from `problem` in M alone, the least
-/// expected_us first. `trials_of` gives the trials of a tuned problem. It is called for at most two
-/// problems: those with the nearest tuned M on both sides.
+/// expected_us first. `trials_of` gives the trials of a winner's tuning. It is called for at most two
+/// winners: those with the nearest tuned M on both sides.
 ///
 /// The cost model predicts each config's time at each M. Its error at M is interpolated from its
 /// errors at these two M, linearly in log M. A config that was not measured there has the error of
@@ -28,6 +28,6 @@ struct CarriedWinner {
 std::vector<CarriedWinner> winners_of_other_m(
     const Problem& problem, const DeviceIdentity& device, const DeviceLimits& limits,
     std::span<const Record> winners,
-    const std::function<std::vector<TrialRecord>(const Problem&)>& trials_of);
+    const std::function<std::vector<TrialRecord>(const Record& winner)>& trials_of);
 
 }  // namespace tunedgemm::internal

@@ -142,8 +142,9 @@ std::unique_ptr<Plan> PlanMaker::first_stored(const CheckedCall& call,
 
 std::vector<PlanMaker::StoredChoice> PlanMaker::choices_of_other_m(
     const Problem& problem, std::span<const Record> winners) {
-  const auto trials_of = [&](const Problem& tuned) {
-    return store_.trials({tuned, device_.identity(), device_.toolchain()});
+  // The toolchain of a shipped cache is another one, but its times still compare its kernels.
+  const auto trials_of = [&](const Record& winner) {
+    return store_.trials({winner.problem, winner.device, winner.toolchain});
   };
   std::vector<StoredChoice> choices;
   for (CarriedWinner& carried :

@@ -48,7 +48,7 @@ struct Ladder {
     return record;
   }
   std::vector<CarriedWinner> carried(const Problem& problem) {
-    return winners_of_other_m(problem, device, limits, winners, [&](const Problem& tuned) {
+    return winners_of_other_m(problem, device, limits, winners, [&](const Record& tuned) {
       ++reads;
       std::vector<TrialRecord> trials;
       for (const Candidate& candidate : {small, large}) {
@@ -56,7 +56,7 @@ struct Ladder {
         trial.family = candidate.family->name();
         trial.config = candidate.config;
         trial.family_fingerprint = candidate.family->fingerprint();
-        const double median_us = us.at(tuned.m).at(to_text(candidate));
+        const double median_us = us.at(tuned.problem.m).at(to_text(candidate));
         trial.measurement = Measurement{median_us, median_us, median_us, {}};
         trials.push_back(trial);
       }
@@ -116,7 +116,7 @@ TEST_CASE("Without trials the cost model decides, corrected by the times of the 
   Ladder ladder;
   const auto front_at = [&](std::int64_t m) {
     return winners_of_other_m(of_m(m), ladder.device, ladder.limits, ladder.winners,
-                              [](const Problem&) { return std::vector<TrialRecord>(); })
+                              [](const Record&) { return std::vector<TrialRecord>(); })
         .front()
         .instance.candidate;
   };
