@@ -20,13 +20,6 @@ double log2_of(std::int64_t size) {
   return std::log2(1.0 + static_cast<double>(size));
 }
 
-// Whether the problems differ in M at most, and in what follows from M: strides and alignments.
-bool differ_in_m_alone(const Problem& left, const Problem& right) {
-  return left.n == right.n && left.k == right.k && left.batch == right.batch &&
-         left.alpha == right.alpha && left.launch_regime == right.launch_regime &&
-         distance(left, right).has_value();
-}
-
 // The measured time of a config relative to the prediction of the cost model, as log2; empty if the
 // config is not legal there.
 std::optional<double> model_error(const Problem& problem, const Candidate& candidate,
@@ -87,6 +80,12 @@ class Expectation {
 };
 
 }  // namespace
+
+bool differ_in_m_alone(const Problem& left, const Problem& right) {
+  return left.n == right.n && left.k == right.k && left.batch == right.batch &&
+         left.alpha == right.alpha && left.launch_regime == right.launch_regime &&
+         distance(left, right).has_value();
+}
 
 std::vector<CarriedWinner> winners_of_other_m(
     const Problem& problem, const DeviceIdentity& device, const DeviceLimits& limits,

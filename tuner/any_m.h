@@ -12,6 +12,10 @@
 
 namespace tunedgemm::internal {
 
+/// Whether the problems, which are canonical, differ in M at most, and in what may follow from M:
+/// strides and alignments.
+bool differ_in_m_alone(const Problem& left, const Problem& right);
+
 /// A winner of another M, as a candidate for a problem.
 struct CarriedWinner {
   Instance instance;       ///< for the problem, with the alignments that the kernel needs
