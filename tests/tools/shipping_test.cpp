@@ -1,20 +1,25 @@
-// One file of tuned kernels: tunedgemm export selects them, and a program without a compiler runs
-// them.
+// One file of tuned kernels: tunedgemm export selects them, a program without a compiler runs them,
+// tunedgemm verify measures them again.
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "runtime/context/context.h"
 #include "tests/runtime/support/host_call.h"
+#include "tests/runtime/support/winner_record.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment_variable.h"
+#include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
 
 namespace tunedgemm::internal {
@@ -166,6 +171,90 @@ TEST_CASE("An exported layer runs for every M from a read-only folder, without a
   CHECK_THAT(other_process.output, ContainsSubstring("because    stale: tuned with"));
   CHECK_FALSE(fs::exists(shell.folder() / "started"));
   CHECK(FolderContents(image) == before);
+}
+
+TEST_CASE("verify tells winners that hold from a winner that is slower than another finalist") {
+  const Shell shell;
+  ContextOptions options;
+  options.backend = &host_backend();
+  options.store.path = shell.cache();
+  const auto context = Context::create(options);
+  Device& device = context->device();
+  const auto store_winner = [&](const Problem& problem, const char* winner, const char* other) {
+    std::vector<TrialRecord> trials;
+    std::optional<Instance> won;
+    for (const Instance& instance : ranked_candidates(problem, device.limits())) {
+      const Family& family = *instance.candidate.family;
+      const bool is_first = std::ranges::none_of(
+          trials, [&](const TrialRecord& trial) { return trial.family == family.name(); });
+      if ((family.name() == winner || family.name() == other) && is_first) {
+        TrialRecord& trial = trials.emplace_back();
+        trial.family = family.name();
+        trial.config = instance.candidate.config;
+        trial.family_fingerprint = family.fingerprint();
+        trial.measurement = Measurement{10, 10, 10, {10}};
+        trial.final_round = true;
+        won = family.name() == winner ? instance : won;
+      }
+    }
+    REQUIRE(won);
+    const auto compiled = device.compile(won->source());
+    if (!std::holds_alternative<Binary>(compiled)) {
+      TUNEDGEMM_SKIP("there is no compiler for host kernels");
+    }
+    Record record = winner_record(*won, device);
+    record.measurement = Measurement{10, 10, 10, {10}};
+    REQUIRE(context->store().put(record, won->source(), std::get<Binary>(compiled), trials).stored);
+  };
+  const auto problem = [](std::int64_t m) {
+    return canonical(make_problem(m, 192, 256, DataType::kF32, DataType::kF32, DataType::kF32))
+        .problem;
+  };
+  store_winner(problem(128), "blocked", "naive_mnk");
+  context->store().flush();
+  const auto verify = [&](const std::string& arguments) {
+    return shell.run(kCommand + "verify file.db --device host " + arguments);
+  };
+  REQUIRE(shell.run(kCommand + "export file.db").status == 0);
+  const ProgramResult holds = verify("");
+  CAPTURE(holds.output, holds.errors);
+  CHECK(holds.status == 0);
+  CHECK_THAT(holds.errors, ContainsSubstring("1/1  128x192x256 f32→f32 ieee nn: holds"));
+  CHECK_THAT(holds.output, ContainsSubstring("best other") && ContainsSubstring("holds"));
+
+  store_winner(problem(160), "naive_mnk", "blocked");
+  fs::remove(shell.folder() / "file.db");
+  REQUIRE(shell.run(kCommand + "export file.db").status == 0);
+  const auto written = fs::last_write_time(shell.folder() / "file.db");
+  const ProgramResult one_does_not = verify("--json");
+  CAPTURE(one_does_not.output, one_does_not.errors);
+  CHECK(one_does_not.status == 1);
+  const auto rows = nlohmann::json::parse(one_does_not.output);
+  REQUIRE(rows.size() == 2);
+  for (const auto& row : rows) {
+    const bool is_good = row["m"] == 128;
+    CHECK(row["holds"] == is_good);
+    CHECK(row["then_us"] == 10);
+    CHECK((row["now_us"] > row["best_other_us"]) == !is_good);
+    CHECK_THAT(row["verdict"].get<std::string>(),
+               ContainsSubstring(is_good ? "holds" : "slower by"));
+  }
+  CHECK(fs::last_write_time(shell.folder() / "file.db") == written);
+
+  std::ofstream(shell.folder() / "list.csv") << "types,m,n,k\nf32,7,192,256\n";
+  CHECK(verify("--list list.csv").status == 1);
+  std::ofstream(shell.folder() / "list.csv") << "types,m,n,k\nf32,7,192,255\n";
+  const ProgramResult none = verify("--list list.csv");
+  CHECK(none.status == 1);
+  CHECK_THAT(none.errors, ContainsSubstring("is of the lists"));
+  CHECK(shell.run(kCommand + "verify nowhere.db").status == 2);
+  const ProgramResult other_device =
+      shell.run("TUNEDGEMM_THREADS=1 " + kCommand + "verify file.db --device host");
+  if (device.identity().units > 1) {
+    CHECK(other_device.status == 3);
+    CHECK_THAT(other_device.errors,
+               ContainsSubstring("it has winners for " + device.identity().name));
+  }
 }
 
 }  // namespace
