@@ -392,10 +392,12 @@ int Store::forget(const Problem& problem) {
   });
 }
 
-std::string Store::export_to(const std::filesystem::path& destination) const {
+std::string Store::export_to(
+    const std::filesystem::path& destination,
+    const std::function<bool(const WinnerWithState& winner)>& selects) const {
   Archive& archive = *archive_;
   try {
-    return archive.export_to(destination);
+    return archive.export_to(destination, selects);
   } catch (const std::exception& error) {
     return "cannot write " + destination.string() + ": " + error.what();
   }

@@ -236,9 +236,13 @@ class Store {
   std::vector<WinnerWithState> winners_with_state() const;
   /// Deletes the winners and trials of a problem on all devices; returns the number of winners.
   int forget(const Problem& problem);
-  /// Writes a copy of the file (VACUUM INTO), without leases, requests and probes, to share or to
-  /// use as a system file. Empty on success, else a sentence.
-  std::string export_to(const std::filesystem::path& destination) const;
+  /// Writes a read-only copy of the file (VACUUM INTO), without leases, requests and probes, to
+  /// share or to use as a system file. If `selects` is not empty, the copy has only the winners for
+  /// which it returns true, their binaries, and the measured trials of their tunings. Empty on
+  /// success, else a sentence; selecting nothing is a failure.
+  std::string export_to(
+      const std::filesystem::path& destination,
+      const std::function<bool(const WinnerWithState& winner)>& selects = {}) const;
   /// Copies the winners, trials and binaries of another cache file into this one, in one
   /// transaction. If both have a winner for the same key, one of them stays. The first of these
   /// properties in which they differ decides: a current template, a finished tuning, greater rigor,

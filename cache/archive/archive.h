@@ -104,8 +104,9 @@ class Archive {
   StoreHealth health();
   /// See Store::state.
   StoreState state() const;
-  /// Writes a self-contained copy. Empty on success, else a sentence.
-  std::string export_to(const std::filesystem::path& destination);
+  /// See Store::export_to.
+  std::string export_to(const std::filesystem::path& destination,
+                        const std::function<bool(const WinnerWithState&)>& selects);
   /// See Store::merge.
   MergeResult merge(const std::filesystem::path& from);
 

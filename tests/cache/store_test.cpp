@@ -639,6 +639,53 @@ TEST_CASE("An exported file serves as a system file, and the user's own comes fi
   CHECK(find(*store, 64)->record.measurement.median_us == 10);
 }
 
+TEST_CASE("An exported selection has its winners, their binaries and measured trials alone") {
+  const TemporaryFolder folder;
+  const auto chosen = folder.path() / "chosen.db";
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  for (const int m : {64, 128}) {
+    CHECK(store
+              ->put(sample::record(m), sample::source(m), sample::binary(1000, m),
+                    {sample::trial(64, 11), sample::rejected(256, Reason::kSpills)})
+              .stored);
+  }
+  Record other = sample::record(64);
+  other.device.name = "Other GPU";
+  put(*store, other);
+  store->put_binary(sample::source(99), sample::toolchain(), 90, sample::binary());
+  const auto selects = [](const WinnerWithState& winner) {
+    return winner.record.problem.m == 64 && winner.record.device == sample::device();
+  };
+  CHECK_THAT(store->export_to(chosen, [](const WinnerWithState&) { return false; }),
+             Catch::Matchers::ContainsSubstring("no winner is selected"));
+  CHECK_FALSE(std::filesystem::exists(chosen));
+  REQUIRE(store->export_to(chosen, selects).empty());
+  CHECK(std::filesystem::status(chosen).permissions() ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::group_read |
+         std::filesystem::perms::others_read));
+
+  StoreOptions options = sample::options("");
+  options.access = StoreOptions::Access::kMemoryOnly;
+  options.system_paths = {chosen};
+  const auto shipped = Store::open(options);
+  const std::vector<Record> winners = shipped->winners();
+  REQUIRE(winners.size() == 1);
+  CHECK(winners.front().problem == canonical(sample::problem(64)).problem);
+  CHECK(find(*shipped, 64));
+  CHECK(shipped->find_binary(sample::source(64), sample::toolchain(), 90));
+  CHECK_FALSE(shipped->find_binary(sample::source(128), sample::toolchain(), 90));
+  CHECK_FALSE(shipped->find_binary(sample::source(99), sample::toolchain(), 90));
+  CHECK(shipped->trials(sample::key(128)).empty());
+  const std::vector<TrialRecord> trials = shipped->trials(sample::key(64));
+  REQUIRE(trials.size() == 1);
+  CHECK(trials.front().config == sample::trial(64, 11).config);
+  auto file = sqlite::Connection::open(chosen, sqlite::Connection::Mode::kImmutable, 0);
+  CHECK(file.text("PRAGMA journal_mode") == "delete");
+  CHECK(file.integer("SELECT count(*) FROM problem") == 1);
+  CHECK(file.integer("SELECT count(*) FROM device") == 1);
+  CHECK(file.integer("SELECT count(*) FROM config") == 2);
+}
+
 TEST_CASE("A store in memory keeps its content until it is destroyed") {
   StoreOptions options = sample::options("");
   options.access = StoreOptions::Access::kMemoryOnly;

@@ -80,6 +80,14 @@ TEST_CASE("A line of TunableOp is a layer: packed matrices stay packed at every 
   REQUIRE(work.shapes[5].problem.a.leading_dimension == 48);
 }
 
+TEST_CASE("If D is column-major, a ladder gives the values of N") {
+  const WorkList work = work_of("name,types,layout,m,n,k,order_d\nup,f32,nn,32,5,8,col\n", "1,64");
+  REQUIRE_THAT(extents_of(work), Equals(Extents{"32x1x8", "32x64x8"}));
+  REQUIRE(work.shapes[1].name == "up N=64");
+  REQUIRE_THROWS_WITH(work_of("types,layout,n,k,order_d\nf32,nn,32,8,col\n", "1,64"),
+                      ContainsSubstring("the shape needs an m"));
+}
+
 TEST_CASE("Tensor parallelism divides N of column-parallel and K of row-parallel layers") {
   const std::string list =
       "types,layout,n,k,parallel,kv_heads\n"

@@ -76,11 +76,14 @@ void add_field(CLI::App& app, const std::string& option, const FieldDescription&
 
 }  // namespace
 
-void add_context_options(CLI::App& app, ContextChoice& choice) {
-  app.add_option("--device", choice.device,
-                 "auto (the first GPU, else the host), " + device_names())
+void add_device_option(CLI::App& app, std::string& device) {
+  app.add_option("--device", device, "auto (the first GPU, else the host), " + device_names())
       ->check(why_not_device)
       ->capture_default_str();
+}
+
+void add_context_options(CLI::App& app, ContextChoice& choice) {
+  add_device_option(app, choice.device);
   add_cache_option(app, choice.cache);
 }
 

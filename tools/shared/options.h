@@ -22,6 +22,8 @@ struct ContextChoice {
 };
 /// Adds --device auto|host|cuda[:n] and --cache PATH.
 void add_context_options(CLI::App& app, ContextChoice& choice);
+/// Adds --device alone.
+void add_device_option(CLI::App& app, std::string& device);
 /// Adds --cache PATH.
 void add_cache_option(CLI::App& app, std::string& cache);
 

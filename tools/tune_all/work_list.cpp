@@ -76,7 +76,8 @@ class ListReader {
 
  private:
   void add(std::vector<Field> line) {
-    if (!ladder_.empty() && !has_field(line, "m")) {
+    const bool has_m = has_field(line, "m");
+    if (!ladder_.empty() && !has_m) {
       set(line, "m", ladder_.front());
     }
     if (request_.tensor_parallel > 1) {
@@ -86,14 +87,20 @@ class ListReader {
     if (ladder_.empty()) {
       work_.shapes.push_back(std::move(shape));
     } else {
-      add_layer(std::move(line));
+      // A column-major D is computed as its transpose, so N is the extent that may vary.
+      const bool varies_n = canonical(shape.problem).swapped;
+      if (varies_n && !has_m) {
+        throw std::invalid_argument(
+            "D is column-major, so --m-ladder gives the values of n, and the shape needs an m");
+      }
+      add_layer(std::move(line), varies_n ? "n" : "m");
     }
   }
 
-  void add_layer(std::vector<Field> layer) {
-    // Compared at the smallest M: at the largest, a leading dimension in the list may equal M, as
-    // if the matrix were packed.
-    set(layer, "m", *std::min_element(ladder_.begin(), ladder_.end()));
+  void add_layer(std::vector<Field> layer, const std::string& varied) {
+    // Compared at the smallest value: at the largest, a leading dimension in the list may equal it,
+    // as if the matrix were packed.
+    set(layer, varied, *std::min_element(ladder_.begin(), ladder_.end()));
     if (!layers_.insert(fingerprint(to_shape(layer).problem)).second) {
       ++work_.duplicates;
       return;
@@ -103,9 +110,9 @@ class ListReader {
                                   " makes more than a million shapes; give fewer values of M");
     }
     for (const std::int64_t m : ladder_) {
-      set(layer, "m", m);
+      set(layer, varied, m);
       Shape rung = to_shape(layer);
-      rung.name += rung.name.empty() ? "" : " M=" + std::to_string(m);
+      rung.name += rung.name.empty() ? "" : (varied == "m" ? " M=" : " N=") + std::to_string(m);
       work_.shapes.push_back(std::move(rung));
     }
   }

@@ -1,13 +1,18 @@
 // tunedgemm export: copies a cache for another machine, or its winners for another program.
 
+#include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/layer_list.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
@@ -16,6 +21,8 @@ namespace {
 struct Options {
   std::string cache;
   std::string destination;
+  std::string device;
+  std::vector<std::string> lists;
   bool csv = false, json = false;
 };
 
@@ -28,15 +35,57 @@ std::string csv_of(const std::vector<Record>& records) {
   return csv_text(rows);
 }
 
+// "NVIDIA H100, NVIDIA H200"
+std::string device_names(const std::vector<WinnerWithState>& winners) {
+  std::set<std::string> names;
+  for (const WinnerWithState& winner : winners) {
+    names.insert(winner.record.device.name);
+  }
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+bool is_named(const DeviceIdentity& device, const std::string& text) {
+  return device.backend == text || device.name.find(text) != std::string::npos;
+}
+
 ExitStatus export_cache(const Options& options) {
+  LayerList layers(options.lists);
+  std::function<bool(const WinnerWithState&)> selects;
+  if (!options.device.empty() || !options.lists.empty()) {
+    // A call never uses a void winner as it is.
+    selects = [&](const WinnerWithState& winner) {
+      return winner.state != "void" && is_named(winner.record.device, options.device) &&
+             layers.has(winner.record.problem);
+    };
+  }
   const auto store = open_store_for_reading(options.cache);
-  const std::vector<Record> records = store->winners();
-  if (records.empty()) {
+  std::vector<WinnerWithState> winners = store->winners_with_state();
+  const std::string devices = device_names(winners);
+  if (winners.empty()) {
     std::cerr << "the cache " << store->path().string()
               << " has no winners; tune-all adds winners\n";
     return ExitStatus::kNoResult;
   }
+  if (selects) {
+    std::erase_if(winners, [&](const WinnerWithState& winner) { return !selects(winner); });
+    layers.warn_of_missing(std::cerr);
+  }
+  if (winners.empty()) {
+    std::cerr << "no usable winner in " << store->path().string()
+              << " is of the given device and lists, so nothing is written; it has winners of "
+              << devices << '\n';
+    return ExitStatus::kNoResult;
+  }
   if (options.csv || options.json) {
+    std::vector<Record> records;
+    records.reserve(winners.size());
+    for (WinnerWithState& winner : winners) {
+      records.push_back(std::move(winner.record));
+    }
     const std::string text = options.csv ? csv_of(records) : json_text(to_json(records), 2) + "\n";
     if (options.destination == "-") {
       std::cout << text;
@@ -45,12 +94,13 @@ ExitStatus export_cache(const Options& options) {
     }
     return ExitStatus::kGood;
   }
-  if (const std::string reason = store->export_to(options.destination); !reason.empty()) {
+  if (const std::string reason = store->export_to(options.destination, selects); !reason.empty()) {
     throw std::runtime_error(reason);
   }
-  std::cerr << options.destination << ": " << records.size()
-            << " winners with their kernels and trials; use it as $TUNEDGEMM_CACHE, or read-only "
-               "as $TUNEDGEMM_SYSTEM_CACHE\n";
+  std::cerr << options.destination << ": " << counted(winners.size(), "winner") << " of "
+            << device_names(winners) << " with their kernels and trials, "
+            << std::filesystem::file_size(options.destination)
+            << " bytes; use it as $TUNEDGEMM_SYSTEM_CACHE, or import it with tunedgemm merge\n";
   return ExitStatus::kGood;
 }
 
@@ -58,14 +108,28 @@ ExitStatus export_cache(const Options& options) {
 
 void add_export(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
-      "export", "write a self-contained copy of the cache, or its winners as CSV or JSON");
+      "export",
+      "write a self-contained, read-only copy of the cache or of some winners, or the winners as "
+      "CSV or JSON");
   const auto options = std::make_shared<Options>();
   verb->add_option("destination", options->destination,
                    "the file to write; with --csv or --json, - is the standard output")
       ->required();
   add_cache_option(*verb, options->cache);
+  verb->add_option("--device", options->device,
+                   "only winners of devices with this text in their name, or of this backend "
+                   "(host, cuda)");
+  verb->add_option("--list", options->lists,
+                   "only winners of the layers in this list of shapes (CSV or JSON), with any M; "
+                   "may be repeated")
+      ->allow_extra_args(false);
   auto* csv = verb->add_flag("--csv", options->csv, "write the winners as CSV");
   verb->add_flag("--json", options->json, "write the winners as a JSON array")->excludes(csv);
+  verb->footer(
+      "With --device or --list the copy has only the winners, their kernels and their measured\n"
+      "trials, and leaves out winners whose template has changed. A winner is of a layer if it\n"
+      "differs from the layer's line in M alone, and in what may follow from M: strides and\n"
+      "alignments.");
   verb->callback([options, &status] { status = export_cache(*options); });
 }
 

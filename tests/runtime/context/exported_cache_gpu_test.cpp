@@ -79,7 +79,8 @@ TEST_CASE("On a GPU an exported cache compiles nothing with another NVRTC, or wi
     const EnvironmentVariable use("TUNEDGEMM_NVRTC", other);
     for (const Policy policy : {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
       const fs::path shipped = folder.path() / "shipped.db";
-      fs::copy_file(exported, shipped, fs::copy_options::overwrite_existing);
+      fs::remove(shipped);
+      fs::copy_file(exported, shipped);
       const auto context = context_on(shipped, policy);
       INFO(other << ", policy " << name(policy) << ", " << context->device().toolchain().compiler);
       CHECK(candidates_of(*context) == tuned);

@@ -152,5 +152,42 @@ TEST_CASE("A miss without tuning runs a similar problem's winner from its stored
   CHECK(context->kernel_counters().compiled == 0);
 }
 
+TEST_CASE("The kernel for an M that was not tuned is chosen by the times of another toolchain") {
+  const TemporaryFolder folder;
+  const auto context = host_context(folder, Policy::kStored);
+  Device& device = context->device();
+  const auto at = [](int m) { return HostCall(m, 17, 64).checked().problem(); };
+  const std::vector<Instance> ranked = ranked_candidates(at(8), device.limits());
+  const Candidate& near = ranked.at(0).candidate;
+  const Candidate& far = ranked.at(1).candidate;
+  const auto timed = [](const Candidate& candidate, double median_us) {
+    TrialRecord trial;
+    trial.family = candidate.family->name();
+    trial.config = candidate.config;
+    trial.family_fingerprint = candidate.family->fingerprint();
+    trial.measurement = {.median_us = median_us, .low_us = 1, .high_us = 1, .samples_us = {1}};
+    return trial;
+  };
+  const auto store_winner = [&](int m, const Candidate& winner, double median_us,
+                                const std::vector<TrialRecord>& trials) {
+    const Instance instance = instantiate(at(m), winner, device.limits()).value();
+    const auto compiled = device.compile(instance.source());
+    if (!std::holds_alternative<Binary>(compiled)) {
+      TUNEDGEMM_SKIP("there is no compiler for host kernels");
+    }
+    Record record = winner_record(instance, device);
+    record.toolchain.driver = "another";
+    record.measurement.median_us = median_us;
+    REQUIRE(
+        context->store().put(record, instance.source(), std::get<Binary>(compiled), trials).stored);
+  };
+  // The winner of the nearer M was kept, though the other kernel was measured to be faster there.
+  store_winner(8, near, 10, {timed(near, 10), timed(far, 1)});
+  store_winner(64, far, 1000, {timed(far, 1000), timed(near, 10000)});
+  const Plan& plan = context->plan(HostCall(9, 17, 64).checked(), {});
+  CHECK(plan.candidate == far);
+  CHECK_THAT(plan.description, Catch::Matchers::ContainsSubstring("served from M = "));
+}
+
 }  // namespace
 }  // namespace tunedgemm::internal

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,8 @@ TEST_CASE("An exported cache compiles nothing with another NVRTC, or with none t
     for (const Policy policy : {Policy::kTune, Policy::kCompile, Policy::kStored, Policy::kFail}) {
       INFO(nvrtc << ", policy " << name(policy));
       const fs::path shipped = folder.path() / "shipped.db";
-      fs::copy_file(exported, shipped, fs::copy_options::overwrite_existing);
+      fs::remove(shipped);
+      fs::copy_file(exported, shipped);
       const FakeGpu gpu;
       const auto context = context_on(shipped, policy);
       CHECK(run_all(*context) == tuned);
@@ -72,6 +74,53 @@ TEST_CASE("An exported cache compiles nothing with another NVRTC, or with none t
       CHECK(control().calls()["nvrtcCompileProgram"] == 0);
     }
   }
+}
+
+TEST_CASE("An exported layer in a read-only folder opens no NVRTC, whatever M is") {
+  const TemporaryFolder folder;
+  const fs::path image = folder.path() / "image", exported = image / "exported.db";
+  fs::create_directory(image);
+  {
+    const FakeGpu gpu;
+    const auto context = context_on(folder.path() / "cache.db", Policy::kTune);
+    run_all(*context);
+    REQUIRE(context->store()
+                .export_to(exported,
+                           [](const WinnerWithState& winner) {
+                             return winner.record.problem.k == kLengths[0];
+                           })
+                .empty());
+  }
+  const auto written = fs::last_write_time(exported);
+  fs::permissions(image, fs::perms::owner_read | fs::perms::owner_exec);
+  const EnvironmentVariable system_cache("TUNEDGEMM_SYSTEM_CACHE", exported);
+  {
+    const FakeGpu gpu;
+    ContextOptions options;
+    options.backend = &cuda_backend();
+    options.policy = Policy::kStored;
+    options.store.access = StoreOptions::Access::kMemoryOnly;
+    const auto context = Context::create(options);
+    const SmallProduct product(kLengths[0]);
+    tunedgemm_problem problem = product.problem();
+    const auto plan_of = [&]() -> const Plan& {
+      return context->plan(checked_call(call_key(problem, product.buffers())), nullptr);
+    };
+    const Plan& tuned = plan_of();
+    CHECK(tuned.is_final);
+    CHECK(launch(tuned, product.buffers(), nullptr) == 0);
+    CHECK(product.is_right());
+    problem.m = 12;
+    CHECK_THAT(plan_of().description, Catch::Matchers::ContainsSubstring("served from M = "));
+    CHECK(context->kernel_counters().compiled == 0);
+    for (const auto& [function, calls] : control().calls()) {
+      INFO(function << ": " << calls);
+      CHECK_FALSE(function.starts_with("nvrtc"));
+    }
+  }
+  fs::permissions(image, fs::perms::owner_all);
+  CHECK(fs::last_write_time(exported) == written);
+  CHECK(std::distance(fs::directory_iterator(image), fs::directory_iterator()) == 1);
 }
 
 }  // namespace tunedgemm::internal::fake_cuda

@@ -1,0 +1,279 @@
+// tunedgemm verify: measures the winners of a file again, against the candidates that came closest.
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/shared/options.h"
+#include "tools/shared/results.h"
+#include "tools/shared/table.h"
+#include "tools/shared/text.h"
+#include "tools/tunedgemm/bench_race.h"
+#include "tools/tunedgemm/layer_list.h"
+#include "tools/tunedgemm/verbs.h"
+#include "tuner/decision.h"
+#include "tuner/neighbours.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr int kRounds = 15;
+constexpr std::size_t kOthers = 3;  // in addition to the default candidate
+
+struct Options {
+  std::string file;
+  ContextChoice context;
+  std::vector<std::string> lists;
+  bool json = false;
+};
+
+struct Verified {
+  Shape shape;
+  std::string winner;
+  double then_us = 0;
+  double now_us = 0;  // 0: it could not be measured
+  std::string other;  // the fastest of the others; "" if there is none
+  double other_us = 0;
+  bool holds = false;
+  std::string verdict;
+};
+
+// The problems with a winner of this device that are in the lists, each once.
+std::vector<Problem> problems_of(Context& context, LayerList& layers) {
+  std::vector<Problem> problems;
+  for (const Record& winner : context.store().winners()) {
+    if (winner.device == context.device().identity() && layers.has(winner.problem) &&
+        std::ranges::find(problems, winner.problem) == problems.end()) {
+      problems.push_back(winner.problem);
+    }
+  }
+  return problems;
+}
+
+bool can_run(Context& context, const Instance& instance) {
+  Device& device = context.device();
+  return device.why_not_compile().empty() ||
+         !context.store()
+              .find_binaries(instance.source(), device.toolchain(), device.limits().arch,
+                             device.toolchain().compiler)
+              .empty();
+}
+
+// The winner, then the fastest other candidates of its tuning, finalists first, and the default.
+std::vector<NamedCandidate> contenders_of(Context& context, const Hit& hit) {
+  const Record& record = hit.record;
+  const DeviceLimits& limits = context.device().limits();
+  std::vector<TrialRecord> trials =
+      context.store().trials({record.problem, record.device, record.toolchain});
+  const auto screened = std::stable_partition(
+      trials.begin(), trials.end(), [](const TrialRecord& trial) { return trial.final_round; });
+  std::vector<NamedCandidate> contenders{{"tuned", hit.winner.candidate}};
+  const auto add = [&](const Instance& instance) {
+    const bool is_new = std::ranges::find(contenders, instance.candidate,
+                                          &NamedCandidate::candidate) == contenders.end();
+    if (is_new && can_run(context, instance)) {
+      contenders.push_back({to_text(instance.candidate), instance.candidate});
+    }
+  };
+  for (const auto& group :
+       {std::vector(trials.begin(), screened), std::vector(screened, trials.end())}) {
+    for (const Instance& instance : measured_instances(record.problem, limits, group)) {
+      if (contenders.size() <= kOthers) {
+        add(instance);
+      }
+    }
+  }
+  add(default_candidate(record.problem, limits));
+  return contenders;
+}
+
+void judge(const BenchRow& row, Verified& verified) {
+  const std::vector<BenchContender>& contenders = row.contenders;
+  const BenchContender& winner = contenders.front();
+  verified.now_us = winner.median_us;
+  verified.holds = true;
+  verified.verdict = "holds";
+  if (contenders.size() == 1) {
+    verified.verdict = "correct; there is no other to compare with";
+    return;
+  }
+  const auto fastest =
+      std::min_element(contenders.begin() + 1, contenders.end(),
+                       [](const BenchContender& left, const BenchContender& right) {
+                         return left.median_us < right.median_us;
+                       });
+  verified.other = fastest->kernel;
+  verified.other_us = fastest->median_us;
+  const double slower_by = winner.median_us / fastest->median_us - 1;
+  if (slower_by > kTieCeiling && winner.p20_us > fastest->p80_us) {
+    verified.holds = false;
+    verified.verdict = "slower by " + rounded_text(100 * slower_by) + " %";
+  }
+}
+
+Verified verify_problem(Context& context, const Problem& problem) {
+  Device& device = context.device();
+  Verified verified;
+  verified.shape.problem = problem;
+  const auto hit =
+      context.store().find({problem, device.identity(), device.toolchain()}, device.limits());
+  if (!hit) {
+    verified.verdict = "not usable: the template of its kernel has changed; tune it again";
+    return verified;
+  }
+  verified.winner = to_text(hit->winner.candidate);
+  verified.then_us = hit->record.measurement.median_us;
+  if (!can_run(context, hit->winner)) {
+    verified.verdict = "not usable: its kernel is not in the file, and there is no compiler";
+    return verified;
+  }
+  try {
+    judge(race_kernels(context, verified.shape, contenders_of(context, *hit), nullptr,
+                       {.rounds = kRounds, .cool_down = {}}),
+          verified);
+  } catch (const DeviceError& error) {
+    if (error.kind() != DeviceError::Kind::kOutOfMemory) {
+      throw;
+    }
+    verified.verdict = std::string("not measured: ") + error.what();
+  } catch (const std::runtime_error& error) {
+    verified.verdict = std::string("fails: ") + error.what();
+  }
+  return verified;
+}
+
+std::string problem_text(const Problem& problem) {
+  const std::string epilogue = epilogue_text(problem);
+  return extents_text(problem) + " " + types_text(problem) + " " + layout_text(problem) +
+         (epilogue.empty() ? "" : " ") + epilogue;
+}
+
+void print_table(const std::vector<Verified>& all) {
+  Table table({{"problem"},
+               {"winner"},
+               {"then", Align::kRight},
+               {"now", Align::kRight},
+               {"best other"},
+               {"its time", Align::kRight},
+               {"ratio", Align::kRight},
+               {"verdict"}});
+  const auto time = [](double us) { return us > 0 ? time_text(us) : "-"; };
+  for (const Verified& each : all) {
+    table.add({problem_text(each.shape.problem), each.winner, time(each.then_us), time(each.now_us),
+               each.other, time(each.other_us), speedup_text(each.other_us, each.now_us),
+               each.verdict});
+  }
+  table.print(std::cout);
+}
+
+Json to_json(const Verified& verified) {
+  Json json = to_json(verified.shape);
+  json["winner"] = verified.winner;
+  json["then_us"] = verified.then_us;
+  json["now_us"] = verified.now_us;
+  json["best_other"] = verified.other;
+  json["best_other_us"] = verified.other_us;
+  json["holds"] = verified.holds;
+  json["verdict"] = verified.verdict;
+  return json;
+}
+
+// The name and the other properties that distinguish devices.
+std::string device_text(const DeviceIdentity& device) {
+  return device.name + " (" + std::to_string(device.units) + " units, " +
+         std::to_string(device.memory_bytes >> 30) + " GiB, L2 of " +
+         std::to_string(device.l2_bytes >> 10) + " KiB, " + std::to_string(device.clock_mhz) +
+         " MHz, " + std::to_string(device.power_limit_watts) + " W)";
+}
+
+ExitStatus why_nothing(const Context& context, const std::string& file,
+                       const std::vector<Record>& winners) {
+  const DeviceIdentity& device = context.device().identity();
+  std::string others;
+  for (const Record& winner : winners) {
+    if (winner.device == device) {
+      std::cerr << "no winner in " << file << " for " << device.name << " is of the lists\n";
+      return ExitStatus::kNoResult;
+    }
+    const std::string other = device_text(winner.device);
+    if (others.find(other) == std::string::npos) {
+      others += (others.empty() ? "" : ", ") + other;
+    }
+  }
+  std::cerr << file << " has no winner for " << device_text(device) << "; it has "
+            << (others.empty() ? "no winners at all" : "winners for " + others) << '\n';
+  return others.empty() ? ExitStatus::kNoResult : ExitStatus::kNoDevice;
+}
+
+ExitStatus verify(const Options& options) {
+  LayerList layers(options.lists);
+  ContextOptions context_options = to_context_options(options.context);
+  context_options.store.access = StoreOptions::Access::kMemoryOnly;  // for compiled kernels
+  context_options.store.system_paths = {options.file};
+  const auto context = Context::create(context_options);
+  const std::vector<Problem> problems = problems_of(*context, layers);
+  if (problems.empty()) {
+    return why_nothing(*context, options.file, context->store().winners());
+  }
+  layers.warn_of_missing(std::cerr);
+  context->complete_probe();
+  note_interrupts();
+  std::vector<Verified> all;
+  for (const Problem& problem : problems) {
+    std::cerr << all.size() + 1 << '/' << problems.size() << "  " << problem_text(problem) << ": "
+              << std::flush;
+    all.push_back(verify_problem(*context, problem));
+    std::cerr << all.back().verdict << '\n';
+    if (interrupted()) {
+      break;
+    }
+  }
+  if (options.json) {
+    Json array = Json::array();
+    for (const Verified& each : all) {
+      array.push_back(to_json(each));
+    }
+    std::cout << json_text(array, 2) << '\n';
+  } else {
+    print_table(all);
+  }
+  if (all.size() < problems.size()) {
+    return ExitStatus::kInterrupted;
+  }
+  return std::ranges::all_of(all, &Verified::holds) ? ExitStatus::kGood : ExitStatus::kNoResult;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand(
+      "verify", "measure the winners of a file again, against the candidates that came closest");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("file", options->file, "the cache file, which stays unchanged")
+      ->required()
+      ->check(CLI::ExistingFile);
+  add_device_option(*verb, options->context.device);
+  verb->add_option("--list", options->lists,
+                   "only the layers in this list of shapes (CSV or JSON), with any M; may be "
+                   "repeated")
+      ->allow_extra_args(false);
+  verb->add_flag("--json", options->json, "print a JSON array");
+  verb->footer(
+      "Races each winner against the three fastest other candidates of its tuning, finalists\n"
+      "first, and the default config. Kernels that are not in the file are compiled; without a\n"
+      "compiler they do not take part. Every result is checked before it is timed. A winner no\n"
+      "longer holds if another is faster by more than 2 % and their 20th to 80th percentiles do\n"
+      "not overlap.\n"
+      "Exit status: 0 all winners hold; 1 some do not, or nothing was selected; 2 the command\n"
+      "line or a list is wrong; 3 no such device, or the file has no winners for it; 130\n"
+      "interrupted.");
+  verb->callback([options, &status] { status = verify(*options); });
+}
+
+}  // namespace tunedgemm::internal
