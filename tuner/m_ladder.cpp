@@ -15,6 +15,9 @@ namespace {
 // measured: the tuner did not try the kernel at the tuned M between them.
 constexpr double kPenalty = 0.08;
 
+// The number of candidates, the best predicted first, among which the fastest is sought.
+constexpr std::size_t kLookedAt = 64;
+
 double log2_of(std::int64_t size) {
   return std::log2(1.0 + static_cast<double>(size));
 }
@@ -44,6 +47,12 @@ double error_at(const std::map<double, double>& errors, double log2_m) {
   return std::lerp(below->second, above->second, part) + kPenalty * apart;
 }
 
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 std::int64_t nearest(const std::vector<std::int64_t>& sizes, std::int64_t m) {
   return *std::ranges::min_element(
       sizes, {}, [&](std::int64_t size) { return std::abs(log2_of(size) - log2_of(m)); });
@@ -71,19 +80,28 @@ std::string ladder_key(const Problem& problem) {
 }
 
 MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
-                 std::vector<TunedProblem> tuned)
-    : limits_(limits), rungs_(std::move(tuned)) {
-  std::erase_if(rungs_, [key = ladder_key(problem)](const TunedProblem& rung) {
-    return ladder_key(rung.winner.problem) != key;
-  });
-  for (const TunedProblem& rung : rungs_) {
-    add_winner(rung.winner);
+                 std::span<const TunedProblem> tuned)
+    : limits_(limits) {
+  const std::string key = ladder_key(problem);
+  std::vector<const TunedProblem*> rungs;
+  for (const TunedProblem& rung : tuned) {
+    if (ladder_key(rung.winner.problem) == key) {
+      rungs.push_back(&rung);
+      tuned_m_.insert(rung.winner.problem.m);
+      add_winner(rung.winner);
+    }
   }
-  for (const TunedProblem& rung : rungs_) {
-    for (const TrialRecord& trial : rung.timed) {
-      if (const std::optional<Candidate> candidate = timed_candidate(trial)) {
-        add_error(rung.winner.problem, *candidate, trial.measurement->median_us);
+  for (const TunedProblem* rung : rungs) {
+    std::vector<double> errors;
+    for (const TrialRecord& trial : rung->timed) {
+      const std::optional<Candidate> candidate = timed_candidate(trial);
+      if (candidate && trial.predicted_us > 0) {
+        errors.push_back(std::log2(trial.measurement->median_us / trial.predicted_us));
+        add_error(rung->winner.problem, *candidate, trial.measurement->median_us);
       }
+    }
+    if (!errors.empty()) {
+      usual_errors_.insert_or_assign(log2_of(rung->winner.problem.m), median(errors));
     }
   }
 }
@@ -138,43 +156,31 @@ std::vector<LadderChoice> MLadder::choices(const Problem& problem) const {
   return choices;
 }
 
-double MLadder::best_expected_us(const Problem& problem, std::span<const Instance> ranked) const {
-  std::map<double, double> usual_errors;
-  const auto above = std::ranges::find_if(
-      rungs_, [&](const TunedProblem& rung) { return rung.winner.problem.m > problem.m; });
-  if (above != rungs_.begin()) {
-    add_usual_error(usual_errors, *std::prev(above));
-  }
-  if (above != rungs_.end()) {
-    add_usual_error(usual_errors, *above);
-  }
-  if (usual_errors.empty() || ranked.empty()) {
-    return 0;
-  }
-  const double log2_m = log2_of(problem.m);
-  double best_us = ranked.front().predicted_us * std::exp2(error_at(usual_errors, log2_m));
-  for (const LadderChoice& choice : choices(problem)) {
-    best_us = std::min(best_us, choice.expected_us);
-  }
-  return best_us;
+bool MLadder::has(std::int64_t m) const {
+  return tuned_m_.contains(m);
 }
 
-void MLadder::add_usual_error(std::map<double, double>& errors, const TunedProblem& rung) const {
-  std::vector<double> of_rung;
-  for (const TrialRecord& trial : rung.timed) {
-    const std::optional<Candidate> candidate = timed_candidate(trial);
-    const auto error = candidate ? log2_error(rung.winner.problem, *candidate, limits_,
-                                              trial.measurement->median_us)
-                                 : std::nullopt;
-    if (error) {
-      of_rung.push_back(*error);
+double MLadder::expected_us(const Instance& instance) const {
+  const auto kernel = kernels_.find(to_text(instance.candidate));
+  const bool is_measured = kernel != kernels_.end() && !kernel->second.front().errors.empty();
+  const std::map<double, double>& errors =
+      is_measured ? kernel->second.front().errors : usual_errors_;
+  const double error = errors.empty() ? 0 : error_at(errors, log2_of(instance.problem.m));
+  return instance.predicted_us * std::exp2(error);
+}
+
+double MLadder::best_expected_us(std::span<const Instance> ranked) const {
+  double best_us = 0;
+  for (const Instance& instance : ranked.first(std::min(ranked.size(), kLookedAt))) {
+    const double us = expected_us(instance);
+    best_us = best_us == 0 ? us : std::min(best_us, us);
+  }
+  if (!ranked.empty()) {
+    for (const LadderChoice& choice : choices(ranked.front().problem)) {
+      best_us = std::min(best_us, choice.expected_us);
     }
   }
-  if (!of_rung.empty()) {
-    const auto middle = of_rung.begin() + static_cast<std::ptrdiff_t>(of_rung.size() / 2);
-    std::nth_element(of_rung.begin(), middle, of_rung.end());
-    errors.emplace(log2_of(rung.winner.problem.m), *middle);
-  }
+  return best_us;
 }
 
 }  // namespace tunedgemm::internal

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,16 +31,23 @@ struct LadderChoice {
 /// in log M. Far from all of them a kernel's expected time has a penalty.
 class MLadder {
  public:
-  /// `tuned` are sorted by M. Those of other classes are ignored.
-  MLadder(const Problem& problem, const DeviceLimits& limits, std::vector<TunedProblem> tuned);
+  /// Ignores tuned problems of other classes.
+  MLadder(const Problem& problem, const DeviceLimits& limits, std::span<const TunedProblem> tuned);
 
   /// The class's winners that are legal for a problem of the class, the least expected_us first.
   std::vector<LadderChoice> choices(const Problem& problem) const;
 
-  /// The time that the best of `ranked`, the ranked_candidates() of `problem`, is expected to take:
-  /// its prediction, corrected by the model's usual error at the tuned M around `problem`. 0 if the
-  /// class has no measured time.
-  double best_expected_us(const Problem& problem, std::span<const Instance> ranked) const;
+  /// Whether a problem of the class with this M is tuned.
+  bool has(std::int64_t m) const;
+
+  /// The expected time of a candidate for a problem of the class. If it won nowhere, the model's
+  /// prediction is corrected by the median error of all candidates that were measured at the tuned M
+  /// around the problem.
+  double expected_us(const Instance& instance) const;
+
+  /// The expected time of the fastest candidate. `ranked` are the ranked_candidates() of a problem
+  /// of the class. 0 if it is empty.
+  double best_expected_us(std::span<const Instance> ranked) const;
 
  private:
   struct Kernel {
@@ -53,11 +61,10 @@ class MLadder {
   /// Adds an error of the candidate's kernels, if the candidate won somewhere.
   void add_error(const Problem& problem, const Candidate& candidate, double measured_us);
 
-  void add_usual_error(std::map<double, double>& errors, const TunedProblem& rung) const;
-
   const DeviceLimits& limits_;
-  std::vector<TunedProblem> rungs_;                     ///< sorted by M
+  std::set<std::int64_t> tuned_m_;
   std::map<std::string, std::vector<Kernel>> kernels_;  ///< by the candidate's text
+  std::map<double, double> usual_errors_;  ///< median log2 of the errors, by log2 of M + 1
 };
 
 /// The key of a class: equal for problems that a ladder may serve from one another.

@@ -17,6 +17,15 @@ SearchLimits search_limits_of(Rigor rigor) {
   constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   switch (rigor) {
     case Rigor::kModel:
+      return {.seconds = 5,
+              .candidates = 6,
+              .refinements = 0,
+              .variants_of_one_tile = 1,
+              .neighbours = 2,
+              .finalists = 2,
+              .minimum_rounds = 5,
+              .maximum_rounds = 7,
+              .finals_seconds = 0.1};
     case Rigor::kQuick:
       return {.seconds = 5,
               .candidates = 12,

@@ -206,7 +206,9 @@ constexpr int kNearBySize = 4;
 std::vector<Instance> instances_of(std::span<const Candidate> candidates, const Task& task) {
   std::vector<Instance> all;
   for (const Candidate& candidate : candidates) {
-    all.push_back(instantiate(task.key.problem, candidate, task.limits).value());
+    if (Instantiation instance = instantiate(task.key.problem, candidate, task.limits)) {
+      all.push_back(std::move(instance).value());
+    }
   }
   return all;
 }

@@ -37,8 +37,8 @@ enum class CrashCost { kCaller, kWorker };
 struct TuneOptions {
   Rigor rigor = Rigor::kNormal;
   Budget budget;
-  /// Empty: all legal candidates in the cost model's order. Otherwise only these, in this order,
-  /// after the default. All must be legal.
+  /// Empty: all legal candidates in the cost model's order. Otherwise only the legal ones of these,
+  /// in this order, after the default.
   std::vector<Candidate> candidates;
   /// The candidate that a challenger must beat; empty: default_candidate().
   std::optional<Candidate> default_candidate;

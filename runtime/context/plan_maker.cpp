@@ -81,9 +81,8 @@ double PlanMaker::expected_loss(const Plan& plan) {
     return 0;
   }
   ++rankings_;
-  const double best_us =
-      ladder_of(plan.problem)
-          ->best_expected_us(plan.problem, ranked_candidates(plan.problem, device_.limits()));
+  const std::vector<Instance> ranked = ranked_candidates(plan.problem, device_.limits());
+  const double best_us = ladder_of(plan.problem)->best_expected_us(ranked);
   return best_us > 0 ? std::max(0.0, plan.expected_us / best_us - 1) : 0;
 }
 

@@ -99,7 +99,7 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
       slack_ + std::chrono::duration<double>(std::min(2 * expected_seconds, kMostSeconds));
   const Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
-  bool is_connected = child_->send(to_line(problem, options)), is_cancelled = false;
+  bool is_connected = child_->send(to_lines(problem, options)), is_cancelled = false;
   std::string line;
   while (is_connected) {
     const Received received = child_->receive(

@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kGreatestSeed = 18446744073709549568.0;
 constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kMostQuotedCharacters = 80;
+constexpr std::string_view kCandidate = "candidate";
 
 // A space and the number, in the same format in every locale.
 std::string field(double number) {
@@ -72,8 +73,12 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-std::string to_line(const Problem& problem, const TuneOptions& options) {
-  return "tune" + number_of(options.rigor) + field(options.budget.seconds) +
+std::string to_lines(const Problem& problem, const TuneOptions& options) {
+  std::string candidates;
+  for (const Candidate& candidate : options.candidates) {
+    candidates += std::string(kCandidate) + ' ' + to_text(candidate) + '\n';
+  }
+  return candidates + "tune" + number_of(options.rigor) + field(options.budget.seconds) +
          field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
          field(options.in_background ? 1 : 0) + field(options.candidate_seconds) + ' ' +
          in_one_line(to_text(problem));
@@ -99,6 +104,11 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   }
   options.rigor = *rigor;
   return WorkerRequest{*problem, std::move(options)};
+}
+
+std::optional<std::string> candidate_text(std::string_view line) {
+  LineReader fields(line);
+  return fields.word() == kCandidate ? std::optional(fields.rest()) : std::nullopt;
 }
 
 std::string log_line(LogLevel level, std::string_view sentence) {

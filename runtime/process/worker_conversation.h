@@ -4,6 +4,7 @@
 // by spaces; the last field may contain spaces. The worker exits at the end of its input. The
 // caller sends:
 //
+//     candidate CANDIDATE               one of the candidates to which the next tuning is limited
 //     tune RIGOR SECONDS CANDIDATES SEED BACKGROUND CANDIDATE_SECONDS PROBLEM
 //     cancel                            ends the tuning early; the tuning's result follows
 //
@@ -64,9 +65,12 @@ struct WorkerRequest {
   Problem problem;
   TuneOptions options;
 };
-std::string to_line(const Problem& problem, const TuneOptions& options);
-/// Empty if the line is not a valid request.
+/// The lines `candidate` and `tune`, without the last line break.
+std::string to_lines(const Problem& problem, const TuneOptions& options);
+/// The request of a line `tune`, without candidates; empty if the line is not valid.
 std::optional<WorkerRequest> parse_request(std::string_view line);
+/// The text of a line `candidate`; empty if it is another line.
+std::optional<std::string> candidate_text(std::string_view line);
 
 /// The lines that the worker sends.
 std::string log_line(LogLevel level, std::string_view sentence);

@@ -6,7 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
@@ -49,9 +54,24 @@ TuneResult flushed(Context& context, TuneResult result) {
   return result;
 }
 
-TuneResult run_request(const Caller& caller, Context& context, std::string_view line) {
-  TuneResult result;
+// Empty if the line is not a valid request, or a text is no candidate.
+std::optional<WorkerRequest> request_of(std::string_view line,
+                                        std::span<const std::string> candidates) {
   std::optional<WorkerRequest> request = parse_request(line);
+  for (const std::string& text : candidates) {
+    const std::optional<Candidate> candidate = parse_candidate(text);
+    if (!request || !candidate) {
+      return std::nullopt;
+    }
+    request->options.candidates.push_back(*candidate);
+  }
+  return request;
+}
+
+TuneResult run_request(const Caller& caller, Context& context, std::string_view line,
+                       std::span<const std::string> candidates) {
+  TuneResult result;
+  std::optional<WorkerRequest> request = request_of(line, candidates);
   if (!request) {
     result.tuning.failure = "the worker does not understand \"" + std::string(line) +
                             "\"; use tune-all of the library's own version";
@@ -68,9 +88,10 @@ TuneResult run_request(const Caller& caller, Context& context, std::string_view 
   return flushed(context, std::move(result));
 }
 
-void tune(const Caller& caller, Context& context, std::string_view line) {
+void tune(const Caller& caller, Context& context, std::string_view line,
+          std::span<const std::string> candidates) {
   try {
-    caller.send(done_line(run_request(caller, context, line)));
+    caller.send(done_line(run_request(caller, context, line, candidates)));
   } catch (const DeviceError& error) {
     context.store().flush();
     caller.send(failed_line(error.kind(), error.what()));
@@ -110,9 +131,15 @@ int run_worker(std::span<const char* const> arguments,
                             std::string("the worker cannot open the device: ") + error.what()));
     return EXIT_FAILURE;
   }
+  std::vector<std::string> candidates;  // of the next tuning
   while (const auto line = caller.receive()) {
-    if (*line != kCancelLine) {  // a cancel that arrived too late is ignored
-      tune(caller, *context, *line);
+    if (*line == kCancelLine) {
+      continue;  // it arrived too late
+    }
+    if (auto candidate = candidate_text(*line)) {
+      candidates.push_back(std::move(*candidate));
+    } else {
+      tune(caller, *context, *line, std::exchange(candidates, {}));
     }
   }
   return EXIT_SUCCESS;

@@ -176,7 +176,7 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
 }
 
 bool TuningSession::can_use_worker(const TuneOptions& options) const {
-  return worker_ != nullptr && options.candidates.empty() && !options.default_candidate &&
+  return worker_ != nullptr && !options.default_candidate &&
          store_.state() == StoreState::kReadWrite;
 }
 

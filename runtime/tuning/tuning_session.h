@@ -42,7 +42,7 @@ class TuningWorker;
 class TuningSession {
  public:
   /// Problems are tuned in the worker's process if the store has a file that both processes can
-  /// use, and the options name no candidates. If `worker` is null, they are tuned in this process.
+  /// use, and the options name no default. If `worker` is null, they are tuned in this process.
   TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker);
   ~TuningSession();
   TuningSession(const TuningSession&) = delete;

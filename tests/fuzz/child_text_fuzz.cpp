@@ -48,7 +48,7 @@ void request(const std::string& line) {
   if (!asked) {
     return;
   }
-  const auto again = parse_request(to_line(asked->problem, asked->options));
+  const auto again = parse_request(to_lines(asked->problem, asked->options));
   must_hold(again && again->problem == asked->problem);
   const TuneOptions &first = asked->options, &second = again->options;
   must_hold(first.rigor == second.rigor && first.budget.seconds == second.budget.seconds &&

@@ -42,7 +42,10 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   fails_with("list.csv", "list.csv: line 2: layout is \"nx\"; expected nn, nt, tn or tt");
   std::ofstream(shell.folder() / "layers.csv") << "types,layout,n,k\nf32,nt,24,16\n";
   fails_with("layers.csv", "layers.csv: line 2: the shape has no m");
-  fails_with("layers.csv --m-ladder auto", "\"auto\" in \"auto\" is not a whole number");
+  fails_with("layers.csv --m-ladder automatic", "\"automatic\" is not a whole number");
+  fails_with("layers.csv --m-ladder auto:", "is not a whole number");
+  fails_with("layers.csv --m-ladder auto:1,2", "give one number after auto:");
+  fails_with("layers.csv --m-ladder auto --ladder-loss 0", "--ladder-loss");
   fails_with("layers.csv --m-ladder 1 --tensor-parallel 2", "needs a column parallel");
   fails_with("layers.csv --m-ladder 1 --tensor-parallel 0", "--tensor-parallel: Value 0");
   fails_with("--m 5 --n 5 --k 5 --m-ladder 1", "apply to the layers of a list");
@@ -155,6 +158,24 @@ TEST_CASE("tune-all tunes each layer of a list without M at every M of a ladder"
   REQUIRE_THAT(first.output, ContainsSubstring("64x16x24"));
   REQUIRE_THAT(first.output, ContainsSubstring("6 tuned in "));
   REQUIRE_THAT(shell.run(ladder).output, ContainsSubstring("6 already in the cache"));
+}
+
+TEST_CASE("An automatic ladder adds values of M until little is expected to be lost") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "layers.csv") << "name,types,layout,n,k\nup,f32,nt,48,16\n";
+  const std::string ladder = kQuick + "layers.csv --m-ladder auto:64 --ladder-loss ";
+  const ProgramResult first = shell.run(ladder + "0.5");
+  CAPTURE(first.output, first.errors);
+  REQUIRE(first.status == 0);
+  for (const char* m : {"M=1 ", "M=4 ", "M=16 ", "M=64 "}) {
+    REQUIRE_THAT(first.errors, ContainsSubstring(std::string("up ") + m));
+  }
+  REQUIRE_THAT(first.output, ContainsSubstring("Ladder of up: "));
+  REQUIRE_THAT(first.output, ContainsSubstring("expected to take at most 50.0 % longer"));
+  const ProgramResult second = shell.run(ladder + "0.5");
+  CAPTURE(second.output, second.errors);
+  REQUIRE_THAT(second.output, ContainsSubstring("Nothing was tuned"));
+  REQUIRE_THAT(second.output, ContainsSubstring("0 values of M added"));
 }
 
 TEST_CASE("Shapes after the end of --total-seconds have no winner, and the exit status is 1") {

@@ -80,6 +80,19 @@ TEST_CASE("A line of TunableOp is a layer: packed matrices stay packed at every 
   REQUIRE(work.shapes[5].problem.a.leading_dimension == 48);
 }
 
+TEST_CASE("An automatic ladder begins with powers of four") {
+  const std::string list = "name,types,layout,n,k\nup,f32,nt,32,8\n";
+  WorkList work = work_of(list, "auto:20");
+  REQUIRE_THAT(extents_of(work), Equals(Extents{"1x32x8", "4x32x8", "16x32x8"}));
+  REQUIRE(work.layers.size() == 1);
+  REQUIRE(work.layers[0].most_m == 20);
+  REQUIRE(work.layers[0].at(20).name == "up M=20");
+  work = work_of(list, "auto");
+  REQUIRE(work.shapes.size() == 7);
+  REQUIRE(work.layers[0].most_m == 8192);
+  REQUIRE(work_of(list, "1,4").layers.empty());
+}
+
 TEST_CASE("If D is column-major, a ladder gives the values of N") {
   const WorkList work = work_of("name,types,layout,m,n,k,order_d\nup,f32,nn,32,5,8,col\n", "1,64");
   REQUIRE_THAT(extents_of(work), Equals(Extents{"32x1x8", "32x64x8"}));
@@ -105,7 +118,6 @@ TEST_CASE("A layer that cannot be put on the ladder or divided is refused with i
        "list.csv: line 2: the shape has no m; expected at least types, m, n and k; tune-all "
        "--m-ladder"},
       {"types,n,k\nf32,8,8\n", "0", 1, "\"0\" in \"0\" is not a whole number of at least 1"},
-      {"types,n,k\nf32,8,8\n", "auto", 1, "\"auto\" in \"auto\" is not a whole number"},
       {"types,n,k\nf32,8,8\nf32,8,9\n", "1:1000000:1", 1, "more than a million shapes"},
       {"types,m,n,k\nf32,two,8,8\n", "1", 1, "line 2: m is \"two\""},
       {"types,layout,n,k,lda\nf32,tn,8,8,16\n", "8,32", 1, "line 2: the leading dimension of A"},

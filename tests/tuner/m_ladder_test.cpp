@@ -56,6 +56,7 @@ struct TwoRungs {
           trial.config = candidate.config;
           trial.family_fingerprint = candidate.family->fingerprint();
           trial.measurement.emplace().median_us = times->second.at(to_text(candidate));
+          trial.predicted_us = instantiate(rung.winner.problem, candidate, limits)->predicted_us;
         }
       }
     }
@@ -147,13 +148,13 @@ TEST_CASE("The best expected time is that of a stored kernel, or of a candidate 
   const auto best_if_predicted = [&](double predicted_us) {
     std::vector<Instance> ranked{ranked_candidates(problem, rungs.limits).front()};
     ranked.front().predicted_us = predicted_us;
-    return ladder.best_expected_us(problem, ranked);
+    return ladder.best_expected_us(ranked);
   };
   CHECK(best_if_predicted(1e6) == Catch::Approx(stored_us));
   const double fast_us = best_if_predicted(1e-3);
   CHECK(fast_us < stored_us);
   CHECK(best_if_predicted(2e-3) == Catch::Approx(2 * fast_us));
-  CHECK(MLadder(problem, rungs.limits, {}).best_expected_us(problem, {}) == 0);
+  CHECK(MLadder(problem, rungs.limits, {}).best_expected_us({}) == 0);
 }
 
 }  // namespace tunedgemm::internal

@@ -42,8 +42,15 @@ void add_options(CLI::App& app, CommandLine& line) {
       "130 interrupted.");
   app.add_option("lists", line.work.lists, "lists of shapes")->type_name("LIST");
   app.add_option("--m-ladder", line.work.m_ladder,
-                 "values of M: every layer of the lists, whatever its M, is tuned at each of them")
+                 "values of M: every layer of the lists, whatever its M, is tuned at each of them; "
+                 "auto, or auto:32768: as many values up to 8192, or 32768, as --ladder-loss needs")
       ->type_name("LIST_OF_M");
+  app.add_option("--ladder-loss", line.session.ladder_loss,
+                 "with --m-ladder auto: values of M are added until the kernels tuned so far are "
+                 "expected to take at most this share longer at any M than others would")
+      ->check(why_not_finite)
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--tensor-parallel", line.work.tensor_parallel,
                  "divide N or K of the layers of the lists, as their column parallel tells")
       ->check(CLI::PositiveNumber)
@@ -257,7 +264,7 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
   const auto to_tune = std::count_if(estimated.shapes.begin(), estimated.shapes.end(),
                                      [](const PlannedShape& shape) { return !shape.tuned; });
   const Session session =
-      tune_shapes(context, work.shapes, line.session, static_cast<std::size_t>(to_tune));
+      tune_shapes(context, work, line.session, static_cast<std::size_t>(to_tune));
   if (line.json) {
     print_json(std::cout, session);
   } else {

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <iostream>
 #include <limits>
+#include <memory>
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
+#include "tools/tune_all/auto_ladder.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -72,6 +75,7 @@ std::string_view origin_text(TuneResult::Origin origin) {
 }
 
 void ProgressDisplay::shape_begins(const Shape& shape) {
+  shapes_ = std::max(shapes_, ended_ + 1);  // a ladder's rung is not known before
   shape_text_ =
       shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem);
   last_rewrite_ = {};
@@ -164,14 +168,6 @@ std::string why_not_go_on(const SessionClock& clock, const Session& session) {
   return clock.left() <= 0 ? "not tried: --total-seconds is over" : "";
 }
 
-TuneResult tune_one(Context& context, const Problem& problem, const SessionOptions& options,
-                    const SessionClock& clock, ProgressDisplay& display) {
-  TuneOptions tune_options = options.shape;
-  tune_options.on_progress = [&](const Progress& progress) { display.shape_progresses(progress); };
-  tune_options.cancelled = [&] { return interrupted() || clock.left() <= 0; };
-  return context.tune(problem, tune_options);
-}
-
 // Updates the outcomes whose winners were unsaved. A worker retries failed writes, so it may have
 // stored these winners since.
 void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
@@ -184,6 +180,81 @@ void find_late_stores(Context& context, const SessionOptions& options, Session& 
     }
   }
 }
+
+class SessionRun {
+ public:
+  SessionRun(Context& context, const SessionOptions& options, std::size_t shapes,
+             std::size_t to_tune)
+      : context_(context),
+        options_(options),
+        display_(shapes, to_tune),
+        clock_(options.total_seconds) {}
+
+  bool goes_on() const { return why_not_go_on(clock_, session_).empty(); }
+
+  void tune(const Shape& shape, TuneOptions options) {
+    // Cached shapes are reported even when the time is over.
+    const bool is_cached = context_.find_tuned(shape.problem, options).has_value();
+    if (const auto reason = why_not_go_on(clock_, session_); !is_cached && !reason.empty()) {
+      session_.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, reason});
+      return;
+    }
+    options.on_progress = [&](const Progress& progress) { display_.shape_progresses(progress); };
+    options.cancelled = [&] { return interrupted() || clock_.left() <= 0; };
+    display_.shape_begins(shape);
+    try {
+      TuneResult result = context_.tune(shape.problem, options);
+      display_.shape_ends(result);
+      session_.outcomes.push_back({shape, result.origin, std::move(result.record),
+                                   std::move(result.tuning.failure), result.is_unsaved});
+    } catch (const DeviceError& error) {
+      session_.device_failure = error.what();
+      session_.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, error.what()});
+    }
+  }
+
+  void note(const std::string& sentence) { session_.ladders.push_back(sentence); }
+
+  Session end() {
+    find_late_stores(context_, options_, session_);
+    display_.finish();
+    session_.seconds = clock_.spent();
+    session_.interrupted = interrupted();
+    return std::move(session_);
+  }
+
+ private:
+  Context& context_;
+  const SessionOptions& options_;
+  ProgressDisplay display_;
+  SessionClock clock_;
+  Session session_;
+};
+
+// The automatic ladders of the layers. They are prepared while the shapes are tuned, unless that
+// would disturb the timing.
+class Ladders {
+ public:
+  Ladders(Context& context, const std::vector<Layer>& layers) {
+    if (!layers.empty()) {
+      context.complete_probe();
+    }
+    const auto when =
+        context.device().compiling_disturbs_timing() ? std::launch::deferred : std::launch::async;
+    for (const Layer& layer : layers) {
+      ladders_.push_back(std::async(
+          when, [&context, &layer] { return std::make_unique<AutoLadder>(context, layer); }));
+    }
+  }
+  AutoLadder& at(std::size_t index) {
+    current_ = ladders_[index].get();
+    return *current_;
+  }
+
+ private:
+  std::vector<std::future<std::unique_ptr<AutoLadder>>> ladders_;
+  std::unique_ptr<AutoLadder> current_;
+};
 
 constexpr std::size_t kFailureWidth = 60;
 
@@ -226,36 +297,38 @@ auto count(const Session& session, TuneResult::Origin origin) {
                        [&](const Outcome& outcome) { return outcome.origin == origin; });
 }
 
+void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run,
+            const SessionOptions& options) {
+  int added = 0;
+  std::optional<Rung> rung = ladder.next(options.ladder_loss);
+  for (; rung && run.goes_on(); rung = ladder.next(options.ladder_loss)) {
+    TuneOptions few = options.shape;
+    few.rigor = Rigor::kModel;
+    few.candidates = rung->candidates;
+    run.tune(rung->shape, few);
+    ++added;
+  }
+  const auto percent = [](double loss) { return rounded_text(100 * loss) + " %"; };
+  const double loss = rung ? rung->expected_loss : options.ladder_loss;
+  run.note(shape_text(to_shape(layer.fields)) + ": " + counted(added, "value") +
+           " of M added; at any other M the stored kernels are expected to take at most " +
+           percent(loss) + " longer than the best" +
+           (rung ? ", more than the " + percent(options.ladder_loss) + " of --ladder-loss" : ""));
+}
+
 }  // namespace
 
-Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
-                    const SessionOptions& options, std::size_t to_tune) {
-  ProgressDisplay display(shapes.size(), to_tune);
-  const SessionClock clock(options.total_seconds);
-  Session session;
-  for (const Shape& shape : shapes) {
-    // Cached shapes are reported even when the time is over.
-    const bool is_cached = context.find_tuned(shape.problem, options.shape).has_value();
-    if (const auto reason = why_not_go_on(clock, session); !is_cached && !reason.empty()) {
-      session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, reason});
-      continue;
-    }
-    display.shape_begins(shape);
-    try {
-      TuneResult result = tune_one(context, shape.problem, options, clock, display);
-      display.shape_ends(result);
-      session.outcomes.push_back({shape, result.origin, std::move(result.record),
-                                  std::move(result.tuning.failure), result.is_unsaved});
-    } catch (const DeviceError& error) {
-      session.device_failure = error.what();
-      session.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, error.what()});
-    }
+Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
+                    std::size_t to_tune) {
+  SessionRun run(context, options, work.shapes.size(), to_tune);
+  Ladders ladders(context, work.layers);
+  for (const Shape& shape : work.shapes) {
+    run.tune(shape, options.shape);
   }
-  find_late_stores(context, options, session);
-  display.finish();
-  session.seconds = clock.spent();
-  session.interrupted = interrupted();
-  return session;
+  for (std::size_t index = 0; index < work.layers.size() && run.goes_on(); ++index) {
+    extend(ladders.at(index), work.layers[index], run, options);
+  }
+  return run.end();
 }
 
 void print_table(std::ostream& out, const Session& session) {
@@ -306,6 +379,9 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   if (remarked > 0) {
     out << counted(static_cast<std::size_t>(remarked), "shape")
         << " with a remark: more time (--budget-seconds, --rigor) or an idle machine may help.\n";
+  }
+  for (const std::string& sentence : session.ladders) {
+    out << "Ladder of " << sentence << ".\n";
   }
   if (session.interrupted) {
     out << "Interrupted: finished results are kept, and the same command continues from there.\n";

@@ -10,12 +10,14 @@
 
 #include "runtime/context/context.h"
 #include "tools/shared/shape.h"
+#include "tools/tune_all/work_list.h"
 
 namespace tunedgemm::internal {
 
 struct SessionOptions {
-  TuneOptions shape;         ///< rigor and budget of each shape
-  double total_seconds = 0;  ///< limit for all shapes; 0: no limit
+  TuneOptions shape;          ///< rigor and budget of each shape
+  double total_seconds = 0;   ///< limit for all shapes; 0: no limit
+  double ladder_loss = 0.03;  ///< automatic ladders end when no more is expected to be lost
 };
 
 /// The result of one shape, without its trials, which are in the cache.
@@ -28,15 +30,17 @@ struct Outcome {
 };
 
 struct Session {
-  std::vector<Outcome> outcomes;  ///< one per shape, in order
+  std::vector<Outcome> outcomes;     ///< one per shape, in order, then those of the ladders' rungs
+  std::vector<std::string> ladders;  ///< for each automatic ladder, what it was expected to achieve
   double seconds = 0;
   bool interrupted = false;
   std::string device_failure;  ///< the device's error, if it ended the session early
 };
 
-/// `to_tune` is the number of shapes that are not in the cache, for the display of the time left.
-Session tune_shapes(Context& context, const std::vector<Shape>& shapes,
-                    const SessionOptions& options, std::size_t to_tune);
+/// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `to_tune` is the
+/// number of shapes that are not in the cache, for the display of the time left.
+Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
+                    std::size_t to_tune);
 
 /// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
 /// over the default config, which runs without tuning.

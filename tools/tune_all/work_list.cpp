@@ -12,6 +12,9 @@
 namespace tunedgemm::internal {
 namespace {
 
+constexpr std::string_view kAuto = "auto";
+constexpr std::int64_t kMostM = 8192;
+
 void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
   shapes.insert(shapes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
@@ -58,12 +61,34 @@ void divide(std::vector<Field>& layer, std::int64_t devices) {
   set(layer, name, extent / devices);
 }
 
+std::int64_t most_m(const std::string& text) {
+  const std::vector<std::int64_t> numbers = parse_number_list(text.substr(kAuto.size() + 1), 1);
+  if (numbers.size() != 1) {
+    throw std::invalid_argument("--m-ladder " + first_line(text, 60) +
+                                ": give one number after auto:, the greatest M");
+  }
+  return numbers.front();
+}
+
+std::vector<std::int64_t> first_rungs(std::int64_t most_m) {
+  std::vector<std::int64_t> rungs;
+  for (std::int64_t m = 1; m <= most_m; m *= 4) {
+    rungs.push_back(m);
+  }
+  return rungs;
+}
+
 // Reads the lists of a request.
 class ListReader {
  public:
   explicit ListReader(const WorkRequest& request) : request_(request) {
-    if (!request.m_ladder.empty()) {
-      ladder_ = parse_number_list(request.m_ladder, 1);
+    const std::string& text = request.m_ladder;
+    is_auto_ = text == kAuto || text.starts_with(std::string(kAuto) + ":");
+    if (is_auto_) {
+      most_m_ = text == kAuto ? kMostM : most_m(text);
+      ladder_ = first_rungs(most_m_);
+    } else if (!text.empty()) {
+      ladder_ = parse_number_list(text, 1);
     }
   }
 
@@ -109,15 +134,18 @@ class ListReader {
       throw std::invalid_argument("--m-ladder " + first_line(request_.m_ladder, 60) +
                                   " makes more than a million shapes; give fewer values of M");
     }
+    const Layer added{.fields = std::move(layer), .varied = varied, .most_m = most_m_};
     for (const std::int64_t m : ladder_) {
-      set(layer, varied, m);
-      Shape rung = to_shape(layer);
-      rung.name += rung.name.empty() ? "" : (varied == "m" ? " M=" : " N=") + std::to_string(m);
-      work_.shapes.push_back(std::move(rung));
+      work_.shapes.push_back(added.at(m));
+    }
+    if (is_auto_) {
+      work_.layers.push_back(added);
     }
   }
 
   const WorkRequest& request_;
+  bool is_auto_ = false;
+  std::int64_t most_m_ = 0;           // of an automatic ladder
   std::vector<std::int64_t> ladder_;  // empty: each line has its M
   std::set<std::string> layers_;      // fingerprints
   WorkList work_;
@@ -166,7 +194,7 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
 }
 
 WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
-  WorkList work{.shapes = {}, .duplicates = duplicates};
+  WorkList work{.shapes = {}, .duplicates = duplicates, .layers = {}};
   std::set<std::string> seen;
   for (Shape& shape : shapes) {
     if (seen.insert(fingerprint(shape.problem)).second) {
@@ -180,12 +208,20 @@ WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
 
 }  // namespace
 
+Shape Layer::at(std::int64_t m) const {
+  std::vector<Field> rung = fields;
+  set(rung, varied, m);
+  Shape shape = to_shape(rung);
+  shape.name += shape.name.empty() ? "" : (varied == "m" ? " M=" : " N=") + std::to_string(m);
+  return shape;
+}
+
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests) {
   if (request.lists.empty() && (!request.m_ladder.empty() || request.tensor_parallel > 1)) {
     throw std::invalid_argument(
         "--m-ladder and --tensor-parallel apply to the layers of a list; give a list");
   }
-  auto [shapes, duplicates] = ListReader(request).read();
+  auto [shapes, duplicates, layers] = ListReader(request).read();
   if (!request.m.empty() || !request.n.empty() || !request.k.empty()) {
     append(shapes, shapes_of_ranges(request));
   }
@@ -194,7 +230,9 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> req
       shapes.push_back({"", missed.problem});
     }
   }
-  return without_duplicates(std::move(shapes), duplicates);
+  WorkList work = without_duplicates(std::move(shapes), duplicates);
+  work.layers = std::move(layers);
+  return work;
 }
 
 }  // namespace tunedgemm::internal

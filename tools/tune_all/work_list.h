@@ -15,7 +15,7 @@ namespace tunedgemm::internal {
 /// The shapes named on the command line, as text.
 struct WorkRequest {
   std::vector<std::string> lists;
-  std::string m_ladder;               ///< number list: the values of M for each layer of the lists
+  std::string m_ladder;  ///< values of M for each layer of the lists: a number list, or "auto"
   std::int64_t tensor_parallel = 1;   ///< devices that share each layer of the lists
   std::string m, n, k;                ///< number lists; all three or none
   std::vector<std::string> types;     ///< with m, n, k
@@ -24,9 +24,20 @@ struct WorkRequest {
   bool from_requests = false;
 };
 
+/// A line of a list whose M may vary, or its N if D is column-major: that is computed as its
+/// transpose.
+struct Layer {
+  std::vector<Field> fields;
+  std::string varied;       ///< "m" or "n"
+  std::int64_t most_m = 0;  ///< the greatest value of an automatic ladder
+  /// With M (or N) in its name, if it has one.
+  Shape at(std::int64_t m) const;
+};
+
 struct WorkList {
   std::vector<Shape> shapes;  ///< no two with the same canonical problem
   std::size_t duplicates = 0;
+  std::vector<Layer> layers;  ///< if the ladder is "auto": `shapes` has the first rungs of each
 };
 
 /// The shapes of the lists, then those of m, n, k, then those of `requests`. Throws
@@ -34,7 +45,8 @@ struct WorkList {
 ///
 /// With a ladder, the M of a line does not matter: the lines are layers, and each distinct layer is
 /// tuned at each M of the ladder before the next layer, so that the kernels that it compiles are
-/// used again. With tensor parallelism, a layer has the N or K that one device computes.
+/// used again. The ladder "auto" begins with powers of four up to 8192, "auto:M" with those up to M.
+/// With tensor parallelism, a layer has the N or K that one device computes.
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests);
 
 }  // namespace tunedgemm::internal

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -75,6 +76,32 @@ TEST_CASE("A worker tunes, and its caller finds the winner in the cache") {
   CHECK(moves > 3);
   CHECK(bench.workers().size() == 1);
   CHECK(context->tune(problem_of(24), options).origin == TuneResult::Origin::kCached);
+}
+
+TEST_CASE("A worker tries only the default and the candidates that it is given") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  const Problem problem = problem_of(24);
+  const std::vector<Instance> ranked = ranked_candidates(problem, context->device().limits());
+  TuneOptions options = quick(0);
+  options.rigor = Rigor::kModel;
+  options.candidates = {ranked.at(7).candidate, ranked.at(3).candidate};
+  const TuneResult result = context->tune(problem, options);
+  CAPTURE(result.tuning.failure);
+  REQUIRE(result.record);
+  CHECK(bench.workers().size() == 1);
+  CHECK(result.record->rigor == Rigor::kModel);
+  const auto trials = context->store().trials(
+      {problem, context->device().identity(), context->device().toolchain()});
+  REQUIRE(trials.size() == 3);
+  for (const std::size_t rank : {0U, 3U, 7U}) {
+    const Candidate& expected = ranked[rank].candidate;
+    CHECK(std::ranges::any_of(trials, [&](const TrialRecord& trial) {
+      return trial.family == expected.family->name() && trial.config == expected.config;
+    }));
+  }
+  CHECK(context->tune(problem, options).origin == TuneResult::Origin::kCached);
+  CHECK(context->tune(problem, quick(2)).origin == TuneResult::Origin::kTuned);
 }
 
 TEST_CASE("A worker that is killed or stopped is replaced at once, and no candidate is blamed") {

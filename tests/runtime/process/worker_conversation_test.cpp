@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel_templates/base/text.h"
 #include "runtime/device.h"
 #include "runtime/process/worker_process.h"
 #include "tests/support/catch.h"
@@ -158,10 +159,10 @@ TEST_CASE("Workers understand callers of any locale") {
   options.rigor = Rigor::kQuick;
   options.budget = {.seconds = 1234.5, .candidates = 1234};
   options.candidate_seconds = 4;
-  const std::string line = to_line(problem, options);
+  const std::string line = to_lines(problem, options);
   {
     const ProgramLocale locale(std::locale(std::locale(), new Comma));
-    CHECK(to_line(problem, options) == line);
+    CHECK(to_lines(problem, options) == line);
   }
   LineReader reader(line);
   CHECK(reader.word() == "tune");
@@ -181,7 +182,7 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
   options.seed = 1'000'000;
   options.in_background = true;
   options.candidate_seconds = 0.1;
-  const auto request = parse_request(to_line(problem, options));
+  const auto request = parse_request(to_lines(problem, options));
   REQUIRE(request);
   CHECK(request->problem == problem);
   CHECK(request->options.rigor == Rigor::kExhaustive);
@@ -190,6 +191,22 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
   CHECK(request->options.seed == 1'000'000);
   CHECK(request->options.in_background);
   CHECK(request->options.candidate_seconds == 0.1);
+}
+
+TEST_CASE("Each candidate of a request is a line of its own before it") {
+  const Problem problem =
+      canonical(make_problem(40, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  TuneOptions options;
+  options.candidates = {{find_family("naive_mnk"), {}}, {find_family("transposed_b"), {}}};
+  const std::string lines = to_lines(problem, options);
+  const auto parts = split(lines, '\n');
+  REQUIRE(parts.size() == 3);
+  for (std::size_t index = 0; index < 2; ++index) {
+    CHECK(candidate_text(parts[index]) == to_text(options.candidates[index]));
+    CHECK_FALSE(parse_request(parts[index]));
+  }
+  CHECK_FALSE(candidate_text(parts[2]));
+  CHECK(parse_request(parts[2])->problem == problem);
 }
 
 TEST_CASE("An invalid request is refused") {
