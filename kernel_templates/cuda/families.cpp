@@ -13,6 +13,8 @@ constexpr double kCtaCycles = 1500;
 constexpr double kUnrolledSteps = 4;
 constexpr double kCacheLatency = 40;  // L1
 constexpr double kCacheLineBytes = 128;
+// L1 finds one cache line per cycle, and a warp's load of a column-major B touches one per thread.
+constexpr double kScatteredLoad = 100;
 
 // If a row along K is contiguous, only its first element in a cache line comes from memory.
 double load_cycles(const Matrix& matrix, Order contiguous_along_k) {
@@ -65,7 +67,8 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
 }
 
 double load_cycles_of_b(const Problem& problem) {
-  return load_cycles(problem.b, Order::kColumnMajor);
+  return load_cycles(problem.b, Order::kColumnMajor) +
+         (problem.b.order == Order::kColumnMajor ? kScatteredLoad : 0);
 }
 
 double load_cycles_of_a_and_b(const Problem& problem) {
