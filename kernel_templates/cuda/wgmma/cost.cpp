@@ -144,14 +144,17 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
       kBubbleOfTile + elements / shape.consumers * store_slowdown *
                           (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
   const double mainloop_cycles = k_tiles * k_tile_cycles;
-  const double work_tile_cycles =
+  // Ping-pong consumers are bound by their mainloops, which alternate, or by their own tiles.
+  const double tiles_of_consumer = std::ceil(work_tiles_of_cta / 2);
+  const double work_cycles =
       shape.ping_pong
-          ? std::max(mainloop_cycles + kHandOver, (mainloop_cycles + epilogue_cycles) / 2)
-          : mainloop_cycles + epilogue_cycles;
+          ? std::max(work_tiles_of_cta * (mainloop_cycles + kHandOver) + epilogue_cycles,
+                     tiles_of_consumer * (mainloop_cycles + epilogue_cycles) +
+                         (work_tiles_of_cta > 1 ? mainloop_cycles : 0))
+          : work_tiles_of_cta * (mainloop_cycles + epilogue_cycles);
   const double startup_cycles =
       (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kClaimOfClusterId : 0);
-  const double cycles = startup_cycles + work_tiles_of_cta * work_tile_cycles +
-                        (shape.ping_pong ? epilogue_cycles : 0);
+  const double cycles = startup_cycles + work_cycles;
   const double reduction_cycles =
       shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfAccumulator * elements;
   const double bytes_from_memory = bytes_read(problem, shape, static_cast<double>(grid));
