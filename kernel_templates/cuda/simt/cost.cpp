@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/simt/simt.h"
 
 namespace tunedgemm::internal {
@@ -82,10 +83,15 @@ double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimit
   // Resident CTAs hide part of the waiting at barriers.
   const int resident = shape.blocks_on_sm(limits);
   const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kStoreToSharedCycles);
+  const double elements_of_thread = static_cast<double>(shape.thread_m) * shape.thread_n *
+                                    part_inside(problem, shape.block_m, shape.block_n);
+  const double epilogue = elements_of_thread / static_cast<double>(blocks.split_k) *
+                          epilogue_cycles_of_element(problem);
   const auto cycles_of = [&](double concurrent) {
     const double alone = std::max(k_tile_cycles * std::max(1.0, 4 / warps) + waiting,
                                   kLatencyOfTile / (shape.stages - 1));
-    return static_cast<double>(k_tiles) * std::max(concurrent * k_tile_cycles, alone) + kCtaCycles;
+    return static_cast<double>(k_tiles) * std::max(concurrent * k_tile_cycles, alone) + kCtaCycles +
+           epilogue;
   };
   const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
 

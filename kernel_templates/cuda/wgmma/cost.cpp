@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernel_templates/cuda/families.h"
+
 namespace tunedgemm::internal {
 namespace {
 
@@ -140,9 +142,14 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double elements = static_cast<double>(shape.block_m) * shape.block_n;
   const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
   const double store_slowdown = shape.tensor_store ? 1 : stores_runs ? 2.5 : kElementStoreSlowdown;
-  const double epilogue_cycles =
-      kBubbleOfTile + elements / shape.consumers * store_slowdown *
-                          (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
+  const double elements_of_thread = elements / shape.consumers_of_tile() /
+                                    wgmma::kWarpgroupThreads *
+                                    part_inside(problem, wgmma::kRowBlock, shape.block_n);
+  const double epilogue_wait =
+      elements_of_thread / shape.split_k * epilogue_cycles_of_element(problem);
+  const double epilogue_cycles = kBubbleOfTile + epilogue_wait +
+                                 elements / shape.consumers * store_slowdown *
+                                     (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
   const double mainloop_cycles = k_tiles * k_tile_cycles;
   // Ping-pong consumers are bound by their mainloops, which alternate, or by their own tiles.
   const double tiles_of_consumer = std::ceil(work_tiles_of_cta / 2);
