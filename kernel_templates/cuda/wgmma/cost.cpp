@@ -48,9 +48,9 @@ constexpr double kLatency = 1500, kExposedPart = 0.13;
 // Cycles after the mainloop.
 constexpr double kSplitKReduction = 5400, kSplitKReductionOfAccumulator = 0.25;
 // Threads store vectors of kRun elements (store.cuh). If D's rows are not aligned for them,
-// elements are stored one by one. Not fitted.
+// elements are stored one by one.
 constexpr int kRun = 4;
-constexpr double kElementStoreSlowdown = 5;
+constexpr double kElementStoreSlowdown = 20;
 
 double products_cycles(const WgmmaShape& shape) {
   // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless reading the
