@@ -16,7 +16,8 @@ namespace {
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 78;  // when all SMs load; more if fewer do
+constexpr double kL2BytesPerCycle = 78;          // when all SMs load; more if fewer do
+constexpr double kTransposedBytesPerCycle = 15;  // by the producer's other warps
 // Products and copies overlap, except for this fraction of the shorter time.
 constexpr double kOverlapLoss = 0.23;
 // Copies are slower if they read from memory instead of L2, and if a copied line straddles two
@@ -35,6 +36,7 @@ constexpr int kNarrowTile = 64;
 // 512 x 512 x 65536, f16 nn, one wave, 56.0 -> 47.0 us; and 8192^3, several waves, 1419 -> 1396 us.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // Cycles.
+constexpr double kStart = 300;  // until the first k tile arrives
 constexpr double kStartOfCluster = 600;
 constexpr double kClaimOfClusterId = 550;
 constexpr double kBubbleOfTile = 800;  // between the products of two tiles of D
@@ -81,11 +83,10 @@ double copy_cycles(const Problem& problem, const WgmmaShape& shape, double slowd
          kL2BytesPerCycle;
 }
 
-// Transposing reads and writes shared memory once more, and competes with the reads of wgmma.
-double transpose_cycles(const WgmmaShape& shape) {
+double transposed_bytes(const WgmmaShape& shape) {  // of a k tile
   const double lines =
       (shape.transposes_a() ? shape.loaded_m() : 0) + (shape.transposes_b() ? shape.loaded_n() : 0);
-  return 2 * wgmma::kSwizzleBytes * lines / kSharedBytesPerCycle;
+  return wgmma::kSwizzleBytes * lines;
 }
 
 // The bytes read from memory. Concurrent tiles share their loads through L2.
@@ -125,7 +126,11 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
 
   const double sm_utilization =
       std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
-  const double multiply_cycles = products_cycles(shape) + transpose_cycles(shape);
+  // Transposing reads and writes shared memory once more, and competes with the reads of wgmma. It
+  // overlaps with the products of earlier k tiles, but nothing hides it for the first one.
+  const double multiply_cycles =
+      products_cycles(shape) + 2 * transposed_bytes(shape) / kSharedBytesPerCycle;
+  const double transposing_cycles = transposed_bytes(shape) / kTransposedBytesPerCycle;
   const double least_bytes = minimum_bytes(problem);
   const double memory_slowdown =
       least_bytes < static_cast<double>(limits.l2_bytes) ? 1 : kMemorySlowdown;
@@ -135,7 +140,7 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double copying_cycles =
       copy_cycles(problem, shape, memory_slowdown) * sm_utilization * gpc_factor;
   const double exposed_latency = std::max(0.0, kLatency - cycles_ahead(shape)) * kExposedPart;
-  const double k_tile_cycles = std::max(multiply_cycles, copying_cycles) +
+  const double k_tile_cycles = std::max({multiply_cycles, copying_cycles, transposing_cycles}) +
                                kOverlapLoss * std::min(multiply_cycles, copying_cycles) +
                                kBarrierOfKTile + exposed_latency;
   // Accumulators are converted and go to D through shared memory.
@@ -159,8 +164,9 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
                      tiles_of_consumer * (mainloop_cycles + epilogue_cycles) +
                          (work_tiles_of_cta > 1 ? mainloop_cycles : 0))
           : work_tiles_of_cta * (mainloop_cycles + epilogue_cycles);
-  const double startup_cycles =
-      (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kClaimOfClusterId : 0);
+  const double startup_cycles = kStart + transposing_cycles +
+                                (shape.cluster_size() > 1 ? kStartOfCluster : 0) +
+                                (shape.gpc_aware ? kClaimOfClusterId : 0);
   const double cycles = startup_cycles + work_cycles;
   const double reduction_cycles =
       shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfAccumulator * elements;
