@@ -37,7 +37,7 @@ constexpr int kNarrowTile = 64;
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // Cycles.
 constexpr double kStart = 300;  // until the first k tile arrives
-constexpr double kStartOfCluster = 600;
+constexpr double kStartOfCluster = 300;
 constexpr double kClaimOfClusterId = 550;
 constexpr double kBubbleOfTile = 800;  // between the products of two tiles of D
 constexpr double kHandOver = 110;      // from one ping-pong consumer to the other
@@ -48,7 +48,7 @@ constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
 // the missing cycles is added to the time. The model ignores the cost of a single epilogue stage.
 constexpr double kLatency = 1500, kExposedPart = 0.13;
 // Cycles after the mainloop.
-constexpr double kSplitKReduction = 5400, kSplitKReductionOfAccumulator = 0.25;
+constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
 // Threads store vectors of kRun elements (store.cuh). If D's rows are not aligned for them,
 // elements are stored one by one.
 constexpr int kRun = 4;
