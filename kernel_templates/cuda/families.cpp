@@ -13,6 +13,13 @@ constexpr double kCtaCycles = 1500;
 constexpr double kUnrolledSteps = 4;
 constexpr double kCacheLatency = 40;  // L1
 constexpr double kCacheLineBytes = 128;
+// L1 finds one cache line per cycle, and a warp's load of a column-major B touches one per thread.
+constexpr double kScatteredLoad = 100;
+
+// For an element in the epilogue. C comes from memory, and neighbouring elements of a row from the
+// same sector; the bias comes from L1.
+constexpr double kWaitForC = 400, kWaitForBias = 120;
+constexpr double kLongActivation = 20;
 
 // If a row along K is contiguous, only its first element in a cache line comes from memory.
 double load_cycles(const Matrix& matrix, Order contiguous_along_k) {
@@ -65,11 +72,23 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
 }
 
 double load_cycles_of_b(const Problem& problem) {
-  return load_cycles(problem.b, Order::kColumnMajor);
+  return load_cycles(problem.b, Order::kColumnMajor) +
+         (problem.b.order == Order::kColumnMajor ? kScatteredLoad : 0);
 }
 
 double load_cycles_of_a_and_b(const Problem& problem) {
   return std::max(load_cycles(problem.a, Order::kRowMajor), load_cycles_of_b(problem));
+}
+
+double epilogue_cycles_of_element(const Problem& problem) {
+  return (problem.beta != ScalarClass::kZero ? kWaitForC : 0) +
+         (problem.bias != Bias::kNone ? kWaitForBias : 0) +
+         (traits(problem.activation).is_long ? kLongActivation : 0);
+}
+
+double part_inside(const Problem& problem, int rows, int columns) {
+  return std::min(1.0, static_cast<double>(problem.m) / rows) *
+         std::min(1.0, static_cast<double>(problem.n) / columns);
 }
 
 double scatter_of_b(const Problem& problem) {

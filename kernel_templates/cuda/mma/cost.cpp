@@ -125,9 +125,13 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   const auto tile_of_d = static_cast<double>(shape.block_m) * shape.block_n;
   const double epilogue = 400 + tile_of_d * (2.0 * shape.accumulator_bytes / kSharedBytesPerCycle +
                                              static_cast<double>(size_bytes(problem.d.type)) / 24);
+  const double epilogue_wait = shape.warp_m * shape.warp_n / 32.0 *
+                               part_inside(problem, shape.warp_m, shape.warp_n) *
+                               epilogue_cycles_of_element(problem);
   const auto cycles_of = [&](double concurrent) {
     const double tile = std::max(concurrent * tile_cycles, alone);
-    return kStartOfCta + static_cast<double>(k_tiles) * tile + concurrent * epilogue;
+    return kStartOfCta + static_cast<double>(k_tiles) * tile + concurrent * epilogue +
+           epilogue_wait;
   };
   const int resident =
       blocks_per_sm(shape.threads(), shape.registers(), shape.shared_bytes(), limits);

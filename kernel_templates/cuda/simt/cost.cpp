@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/simt/simt.h"
 
 namespace tunedgemm::internal {
@@ -14,10 +15,11 @@ constexpr double kInstructionCacheMiss = 1.07;
 /// L2 bandwidth of an SM in bytes per cycle when all SMs load.
 constexpr double kL2BytesPerCycle = 24;
 // In this order, the cycles of: a barrier and the first fragments after it; storing registers to
-// shared memory before a barrier; a CTA's prologue and epilogue.
+// shared memory before a barrier; a CTA's prologue; storing an element of D.
 constexpr double kBarrierCycles = 90;
 constexpr double kStoreToSharedCycles = 30;
-constexpr double kCtaCycles = 1500;
+constexpr double kCtaCycles = 800;
+constexpr double kStoreOfElement = 80;
 /// From the start of a k tile's copy to its arrival.
 constexpr double kLatencyOfTile = 800;
 /// The time from storing the first partial tile to adding the last one, without the memory traffic.
@@ -82,10 +84,15 @@ double simt_us(const Problem& problem, const SimtShape& shape, const DeviceLimit
   // Resident CTAs hide part of the waiting at barriers.
   const int resident = shape.blocks_on_sm(limits);
   const double waiting = kBarrierCycles + (shape.async_copy ? 0 : kStoreToSharedCycles);
+  const double elements_of_thread = static_cast<double>(shape.thread_m) * shape.thread_n *
+                                    part_inside(problem, shape.block_m, shape.block_n);
+  const double epilogue = elements_of_thread / static_cast<double>(blocks.split_k) *
+                          (kStoreOfElement + epilogue_cycles_of_element(problem));
   const auto cycles_of = [&](double concurrent) {
     const double alone = std::max(k_tile_cycles * std::max(1.0, 4 / warps) + waiting,
                                   kLatencyOfTile / (shape.stages - 1));
-    return static_cast<double>(k_tiles) * std::max(concurrent * k_tile_cycles, alone) + kCtaCycles;
+    return static_cast<double>(k_tiles) * std::max(concurrent * k_tile_cycles, alone) + kCtaCycles +
+           epilogue;
   };
   const double cycles = cycles_of_waves(blocks.blocks().value_or(1), resident, limits, cycles_of);
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernel_templates/cuda/families.h"
+
 namespace tunedgemm::internal {
 namespace {
 
@@ -11,10 +13,13 @@ namespace {
 // 225 sets of configs that earlier fits ranked high. In the geometric mean, the config that the
 // model ranks first is within 2.6 % of the best measured time. The best of the 4 configs that it
 // ranks highest is within 0.8 %, and the best of 16 is within 0.2 %.
+// The terms of the epilogue, of transposing, of the start and of split-K were fitted later
+// (LABBOOK.md, 2026-11-25), without timing those shapes again.
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 78;  // when all SMs load; more if fewer do
+constexpr double kL2BytesPerCycle = 78;          // when all SMs load; more if fewer do
+constexpr double kTransposedBytesPerCycle = 15;  // by the producer's other warps
 // Products and copies overlap, except for this fraction of the shorter time.
 constexpr double kOverlapLoss = 0.23;
 // Copies are slower if they read from memory instead of L2, and if a copied line straddles two
@@ -33,7 +38,8 @@ constexpr int kNarrowTile = 64;
 // 512 x 512 x 65536, f16 nn, one wave, 56.0 -> 47.0 us; and 8192^3, several waves, 1419 -> 1396 us.
 constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
 // Cycles.
-constexpr double kStartOfCluster = 600;
+constexpr double kStart = 300;  // until the first k tile arrives
+constexpr double kStartOfCluster = 300;
 constexpr double kClaimOfClusterId = 550;
 constexpr double kBubbleOfTile = 800;  // between the products of two tiles of D
 constexpr double kHandOver = 110;      // from one ping-pong consumer to the other
@@ -44,11 +50,11 @@ constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
 // the missing cycles is added to the time. The model ignores the cost of a single epilogue stage.
 constexpr double kLatency = 1500, kExposedPart = 0.13;
 // Cycles after the mainloop.
-constexpr double kSplitKReduction = 5400, kSplitKReductionOfAccumulator = 0.25;
+constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
 // Threads store vectors of kRun elements (store.cuh). If D's rows are not aligned for them,
-// elements are stored one by one. Not fitted.
+// elements are stored one by one.
 constexpr int kRun = 4;
-constexpr double kElementStoreSlowdown = 5;
+constexpr double kElementStoreSlowdown = 20;
 
 double products_cycles(const WgmmaShape& shape) {
   // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless reading the
@@ -79,11 +85,10 @@ double copy_cycles(const Problem& problem, const WgmmaShape& shape, double slowd
          kL2BytesPerCycle;
 }
 
-// Transposing reads and writes shared memory once more, and competes with the reads of wgmma.
-double transpose_cycles(const WgmmaShape& shape) {
+double transposed_bytes(const WgmmaShape& shape) {  // of a k tile
   const double lines =
       (shape.transposes_a() ? shape.loaded_m() : 0) + (shape.transposes_b() ? shape.loaded_n() : 0);
-  return 2 * wgmma::kSwizzleBytes * lines / kSharedBytesPerCycle;
+  return wgmma::kSwizzleBytes * lines;
 }
 
 // The bytes read from memory. Concurrent tiles share their loads through L2.
@@ -123,7 +128,11 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
 
   const double sm_utilization =
       std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
-  const double multiply_cycles = products_cycles(shape) + transpose_cycles(shape);
+  // Transposing reads and writes shared memory once more, and competes with the reads of wgmma. It
+  // overlaps with the products of earlier k tiles, but nothing hides it for the first one.
+  const double multiply_cycles =
+      products_cycles(shape) + 2 * transposed_bytes(shape) / kSharedBytesPerCycle;
+  const double transposing_cycles = transposed_bytes(shape) / kTransposedBytesPerCycle;
   const double least_bytes = minimum_bytes(problem);
   const double memory_slowdown =
       least_bytes < static_cast<double>(limits.l2_bytes) ? 1 : kMemorySlowdown;
@@ -133,25 +142,34 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double copying_cycles =
       copy_cycles(problem, shape, memory_slowdown) * sm_utilization * gpc_factor;
   const double exposed_latency = std::max(0.0, kLatency - cycles_ahead(shape)) * kExposedPart;
-  const double k_tile_cycles = std::max(multiply_cycles, copying_cycles) +
+  const double k_tile_cycles = std::max({multiply_cycles, copying_cycles, transposing_cycles}) +
                                kOverlapLoss * std::min(multiply_cycles, copying_cycles) +
                                kBarrierOfKTile + exposed_latency;
   // Accumulators are converted and go to D through shared memory.
   const double elements = static_cast<double>(shape.block_m) * shape.block_n;
   const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
   const double store_slowdown = shape.tensor_store ? 1 : stores_runs ? 2.5 : kElementStoreSlowdown;
-  const double epilogue_cycles =
-      kBubbleOfTile + elements / shape.consumers * store_slowdown *
-                          (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
+  const double elements_of_thread = elements / shape.consumers_of_tile() /
+                                    wgmma::kWarpgroupThreads *
+                                    part_inside(problem, wgmma::kRowBlock, shape.block_n);
+  const double epilogue_wait =
+      elements_of_thread / shape.split_k * epilogue_cycles_of_element(problem);
+  const double epilogue_cycles = kBubbleOfTile + epilogue_wait +
+                                 elements / shape.consumers * store_slowdown *
+                                     (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
   const double mainloop_cycles = k_tiles * k_tile_cycles;
-  const double work_tile_cycles =
+  // Ping-pong consumers are bound by their mainloops, which alternate, or by their own tiles.
+  const double tiles_of_consumer = std::ceil(work_tiles_of_cta / 2);
+  const double work_cycles =
       shape.ping_pong
-          ? std::max(mainloop_cycles + kHandOver, (mainloop_cycles + epilogue_cycles) / 2)
-          : mainloop_cycles + epilogue_cycles;
-  const double startup_cycles =
-      (shape.cluster_size() > 1 ? kStartOfCluster : 0) + (shape.gpc_aware ? kClaimOfClusterId : 0);
-  const double cycles = startup_cycles + work_tiles_of_cta * work_tile_cycles +
-                        (shape.ping_pong ? epilogue_cycles : 0);
+          ? std::max(work_tiles_of_cta * (mainloop_cycles + kHandOver) + epilogue_cycles,
+                     tiles_of_consumer * (mainloop_cycles + epilogue_cycles) +
+                         (work_tiles_of_cta > 1 ? mainloop_cycles : 0))
+          : work_tiles_of_cta * (mainloop_cycles + epilogue_cycles);
+  const double startup_cycles = kStart + transposing_cycles +
+                                (shape.cluster_size() > 1 ? kStartOfCluster : 0) +
+                                (shape.gpc_aware ? kClaimOfClusterId : 0);
+  const double cycles = startup_cycles + work_cycles;
   const double reduction_cycles =
       shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfAccumulator * elements;
   const double bytes_from_memory = bytes_read(problem, shape, static_cast<double>(grid));
