@@ -70,6 +70,15 @@ std::string ladder_key(const Problem& problem) {
   return to_text(any);
 }
 
+std::string served_from(std::int64_t tuned_m) {
+  return "served from M = " + std::to_string(tuned_m);
+}
+
+std::string expected_within(double expected_loss) {
+  const auto percent = std::max(1, static_cast<int>(std::ceil(100 * expected_loss)));
+  return "expected within " + std::to_string(percent) + " %";
+}
+
 MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
                  std::vector<TunedProblem> tuned)
     : limits_(limits), rungs_(std::move(tuned)) {
@@ -157,6 +166,12 @@ double MLadder::best_expected_us(const Problem& problem, std::span<const Instanc
     best_us = std::min(best_us, choice.expected_us);
   }
   return best_us;
+}
+
+double MLadder::expected_loss(const Problem& problem, double expected_us,
+                              std::span<const Instance> ranked) const {
+  const double best_us = best_expected_us(problem, ranked);
+  return best_us > 0 ? std::max(0.0, expected_us / best_us - 1) : 0;
 }
 
 void MLadder::add_usual_error(std::map<double, double>& errors, const TunedProblem& rung) const {

@@ -41,6 +41,10 @@ class MLadder {
   /// class has no measured time.
   double best_expected_us(const Problem& problem, std::span<const Instance> ranked) const;
 
+  /// The share of time that a launch of `expected_us` takes longer than best_expected_us().
+  double expected_loss(const Problem& problem, double expected_us,
+                       std::span<const Instance> ranked) const;
+
  private:
   struct Kernel {
     Candidate candidate;
@@ -62,5 +66,10 @@ class MLadder {
 
 /// The key of a class: equal for problems that a ladder may serve from one another.
 std::string ladder_key(const Problem& problem);
+
+/// "served from M = 4096"
+std::string served_from(std::int64_t tuned_m);
+/// "expected within 3 %", rounded up to whole percents.
+std::string expected_within(double expected_loss);
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,6 @@
 #include "runtime/context/plan_maker.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -21,10 +20,6 @@ constexpr std::size_t kLookedUp = 32;
 std::string microseconds(double us) {
   const std::string text = std::to_string(us);
   return text.substr(0, text.find('.') + 3) + " us";
-}
-
-std::string served_from(std::int64_t tuned_m) {
-  return "served from M = " + std::to_string(tuned_m);
 }
 
 Problem with_regime(Regime regime, const Problem& problem) {
@@ -81,10 +76,9 @@ double PlanMaker::expected_loss(const Plan& plan) {
     return 0;
   }
   ++rankings_;
-  const double best_us =
-      ladder_of(plan.problem)
-          ->best_expected_us(plan.problem, ranked_candidates(plan.problem, device_.limits()));
-  return best_us > 0 ? std::max(0.0, plan.expected_us / best_us - 1) : 0;
+  return ladder_of(plan.problem)
+      ->expected_loss(plan.problem, plan.expected_us,
+                      ranked_candidates(plan.problem, device_.limits()));
 }
 
 const std::string& PlanMaker::description(const Plan& plan) {
@@ -95,10 +89,8 @@ const std::string& PlanMaker::description(const Plan& plan) {
   const auto [entry, is_new] = descriptions_.try_emplace(&plan, plan.description);
   std::string& text = entry->second;
   if (is_new) {
-    const auto percent = std::max(1, static_cast<int>(std::ceil(100 * expected_loss(plan))));
     const std::string served = served_from(plan.tuned_m);
-    text.insert(text.find(served) + served.size(),
-                ", expected within " + std::to_string(percent) + " %");
+    text.insert(text.find(served) + served.size(), ", " + expected_within(expected_loss(plan)));
   }
   return text;
 }

@@ -252,6 +252,14 @@ TEST_CASE("explain shows the kernel of a call, the reason, and how to rebuild it
   const ProgramResult unknown = shell.run(kCommand + "explain 41 24 16 --device host");
   REQUIRE(unknown.status == 0);
   REQUIRE_THAT(unknown.output, ContainsSubstring("because    model"));
+  REQUIRE_THAT(unknown.output, ContainsSubstring("policy stored would run") &&
+                                   ContainsSubstring(", served from M = 40, expected within "));
+  const auto json =
+      nlohmann::json::parse(shell.run(kCommand + "explain 41 24 16 --device host --json").output);
+  REQUIRE(json["served"]["tuned_m"] == 40);
+  REQUIRE(json["served"]["expected_loss"] >= 0);
+  const ProgramResult other_class = shell.run(kCommand + "explain 41 24 17 --device host");
+  REQUIRE_THAT(other_class.output, !ContainsSubstring("policy stored"));
 }
 
 TEST_CASE("trials shows every candidate's outcome") {

@@ -12,6 +12,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
+#include "tuner/m_ladder.h"
 #include "tuner/neighbours.h"
 
 namespace tunedgemm::internal {
@@ -23,15 +24,42 @@ struct Options {
   bool json = false;
 };
 
+// The kernel of policy `stored` for a problem without a winner, from a winner of another M.
+struct ServedKernel {
+  Candidate candidate;
+  std::int64_t tuned_m = 0;
+  double expected_loss = 0;
+};
+
 // Everything known about a problem on a device.
 struct Explanation {
   Problem problem;  // canonical
   std::optional<Hit> hit;
   Instance chosen;
+  std::optional<ServedKernel> served;
   std::string command_line;
   std::vector<Instance> ranked;
   std::vector<TrialRecord> trials;
 };
+
+std::optional<ServedKernel> served_kernel(Context& context, const Problem& canonical,
+                                          const std::vector<Instance>& ranked) {
+  Device& device = context.device();
+  const Store& store = context.store();
+  const MLadder ladder(canonical, device.limits(),
+                       store.tuned_at_other_m(canonical, device.identity()));
+  const Toolchain& toolchain = device.toolchain();
+  for (const LadderChoice& choice : ladder.choices(canonical)) {
+    const Source source = choice.instance.source();
+    if (!store.find_binaries(source, toolchain, device.limits().arch, toolchain.compiler).empty()) {
+      return ServedKernel{
+          .candidate = choice.instance.candidate,
+          .tuned_m = choice.tuned_m,
+          .expected_loss = ladder.expected_loss(canonical, choice.expected_us, ranked)};
+    }
+  }
+  return std::nullopt;
+}
 
 Explanation explain(Context& context, const Problem& problem) {
   Device& device = context.device();
@@ -48,6 +76,9 @@ Explanation explain(Context& context, const Problem& problem) {
                                             result.problem, device.identity(), kAskedNeighbours),
                                         result.ranked)
                             .front();
+  if (!result.hit) {
+    result.served = served_kernel(context, result.problem, result.ranked);
+  }
   result.command_line = command_line(result.chosen.source(), limits);
   result.trials = context.store().trials({result.problem, device.identity(), device.toolchain()});
   return result;
@@ -60,8 +91,14 @@ void print_line(std::string_view title, const std::string& text) {
 
 std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
-    return "model: the cache has no winner for this problem; this is the cost model's choice or a "
-           "similar shape's winner (policy compile); policy tune would tune it first";
+    std::string text =
+        "model: the cache has no winner for this problem; this is the cost model's choice or a "
+        "similar shape's winner (policy compile); policy tune would tune it first";
+    if (const auto& served = explanation.served) {
+      text += "; policy stored would run " + to_text(served->candidate) + ", " +
+              served_from(served->tuned_m) + ", " + expected_within(served->expected_loss);
+    }
+    return text;
   }
   const Record& record = explanation.hit->record;
   if (explanation.hit->match == Match::kStale) {
@@ -171,6 +208,12 @@ void print_json(const Explanation& explanation) {
             {"because", origin_text(explanation)},
             {"workspace_bytes", explanation.chosen.launch.workspace_bytes},
             {"command_line", explanation.command_line}};
+  json["served"] = nullptr;
+  if (const auto& served = explanation.served) {
+    json["served"] = {{"candidate", to_text(served->candidate)},
+                      {"tuned_m", served->tuned_m},
+                      {"expected_loss", served->expected_loss}};
+  }
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
   std::cout << json_text(json, 2) << '\n';
 }
