@@ -137,6 +137,7 @@ CREATE TABLE winner (
 ) STRICT;
 
 CREATE INDEX winner_kernel ON winner (kernel);
+CREATE INDEX winner_device ON winner (device);
 
 CREATE TABLE request (
   id       INTEGER PRIMARY KEY,
