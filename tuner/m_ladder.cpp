@@ -74,6 +74,12 @@ std::string served_from(std::int64_t tuned_m) {
   return "served from M = " + std::to_string(tuned_m);
 }
 
+std::string tuned_on(const DeviceIdentity& device, const LadderChoice& choice,
+                     const Problem& problem) {
+  return (choice.tuned_m == problem.m ? "" : served_from(choice.tuned_m) + ", ") + "tuned on " +
+         device.name;
+}
+
 std::string expected_within(double expected_loss) {
   const auto percent = std::max(1, static_cast<int>(std::ceil(100 * expected_loss)));
   return "expected within " + std::to_string(percent) + " %";
@@ -145,6 +151,13 @@ std::vector<LadderChoice> MLadder::choices(const Problem& problem) const {
   }
   std::ranges::stable_sort(choices, {}, &LadderChoice::expected_us);
   return choices;
+}
+
+std::vector<LadderChoice> MLadder::choices_elsewhere(const Problem& problem) const {
+  std::vector<LadderChoice> all = choices(problem);
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const LadderChoice& choice) { return choice.tuned_m == problem.m; });
+  return all;
 }
 
 double MLadder::best_expected_us(const Problem& problem, std::span<const Instance> ranked) const {

@@ -36,6 +36,10 @@ class MLadder {
   /// The class's winners that are legal for a problem of the class, the least expected_us first.
   std::vector<LadderChoice> choices(const Problem& problem) const;
 
+  /// The same of another device's ladder: kernels that won at the problem's M come first, since the
+  /// other device measured them to be the fastest, and this device has measured none.
+  std::vector<LadderChoice> choices_elsewhere(const Problem& problem) const;
+
   /// The time that the best of `ranked`, the ranked_candidates() of `problem`, is expected to take:
   /// its prediction, corrected by the model's usual error at the tuned M around `problem`. 0 if the
   /// class has no measured time.
@@ -69,6 +73,9 @@ std::string ladder_key(const Problem& problem);
 
 /// "served from M = 4096"
 std::string served_from(std::int64_t tuned_m);
+/// "tuned on NVIDIA H200", or "served from M = 4096, tuned on NVIDIA H200" if M differs.
+std::string tuned_on(const DeviceIdentity& device, const LadderChoice& choice,
+                     const Problem& problem);
 /// "expected within 3 %", rounded up to whole percents.
 std::string expected_within(double expected_loss);
 
