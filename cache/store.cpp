@@ -1,14 +1,19 @@
 #include "cache/store.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <tuple>
 
 #include "cache/archive/archive.h"
 #include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {
 namespace {
+
+// A cache of a fleet has many devices that differ in their power limit alone.
+constexpr std::size_t kSimilarDevices = 4;
 
 KernelKey kernel_key(const Source& source, const Toolchain& toolchain, int architecture) {
   return {fingerprint(source), toolchain.compiler, architecture};
@@ -231,6 +236,27 @@ std::vector<TunedProblem> Store::tuned_at_other_m(const Problem& problem,
     std::ranges::stable_sort(tuned, {},
                              [](const TunedProblem& one) { return one.winner.problem.m; });
     return tuned;
+  });
+}
+
+std::vector<DeviceIdentity> Store::similar_devices(const DeviceIdentity& device) const {
+  return no_throw(*archive_, std::vector<DeviceIdentity>(), [&] {
+    std::vector<DeviceIdentity> similar;
+    archive_->read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+      for (DeviceIdentity& other : read_similar_devices(connection, device)) {
+        if (std::ranges::find(similar, other) == similar.end()) {
+          similar.push_back(std::move(other));
+        }
+      }
+      return false;
+    });
+    std::ranges::stable_sort(similar, {}, [&](const DeviceIdentity& other) {
+      return std::tuple(other.name != device.name, std::abs(other.units - device.units),
+                        std::abs(other.clock_mhz - device.clock_mhz),
+                        std::abs(other.power_limit_watts - device.power_limit_watts));
+    });
+    similar.resize(std::min(similar.size(), kSimilarDevices));
+    return similar;
   });
 }
 

@@ -168,6 +168,12 @@ class Store {
   std::vector<TunedProblem> tuned_at_other_m(const Problem& problem,
                                              const DeviceIdentity& device) const;
 
+  /// Other devices that have winners, with the same backend and compute capability: their kernels
+  /// may run on this device. At most four, the most similar first, by name, units, clock and power
+  /// limit. Their winners are no hits: the functions above find them if they are given the other
+  /// device.
+  std::vector<DeviceIdentity> similar_devices(const DeviceIdentity& device) const;
+
   /// A number that grows when this store stores a winner or a binary, and when `find` or `refresh`
   /// notices that another process wrote. If it has grown, a look-up that missed before may hit.
   std::int64_t changes() const;

@@ -79,6 +79,21 @@ std::string ladder_key(const Problem& problem) {
   return to_text(any);
 }
 
+std::string served_from(std::int64_t tuned_m) {
+  return "served from M = " + std::to_string(tuned_m);
+}
+
+std::string tuned_on(const DeviceIdentity& device, const LadderChoice& choice,
+                     const Problem& problem) {
+  return (choice.tuned_m == problem.m ? "" : served_from(choice.tuned_m) + ", ") + "tuned on " +
+         device.name;
+}
+
+std::string expected_within(double expected_loss) {
+  const auto percent = std::max(1, static_cast<int>(std::ceil(100 * expected_loss)));
+  return "expected within " + std::to_string(percent) + " %";
+}
+
 MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
                  std::span<const TunedProblem> tuned)
     : limits_(limits) {
@@ -95,9 +110,12 @@ MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
     std::vector<double> errors;
     for (const TrialRecord& trial : rung->timed) {
       const std::optional<Candidate> candidate = timed_candidate(trial);
-      if (candidate && trial.predicted_us > 0) {
+      if (!candidate) {
+        continue;
+      }
+      add_error(rung->winner.problem, *candidate, trial.measurement->median_us);
+      if (trial.predicted_us > 0) {
         errors.push_back(std::log2(trial.measurement->median_us / trial.predicted_us));
-        add_error(rung->winner.problem, *candidate, trial.measurement->median_us);
       }
     }
     if (!errors.empty()) {
@@ -156,6 +174,13 @@ std::vector<LadderChoice> MLadder::choices(const Problem& problem) const {
   return choices;
 }
 
+std::vector<LadderChoice> MLadder::choices_elsewhere(const Problem& problem) const {
+  std::vector<LadderChoice> all = choices(problem);
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const LadderChoice& choice) { return choice.tuned_m == problem.m; });
+  return all;
+}
+
 bool MLadder::has(std::int64_t m) const {
   return tuned_m_.contains(m);
 }
@@ -181,6 +206,11 @@ double MLadder::best_expected_us(std::span<const Instance> ranked) const {
     }
   }
   return best_us;
+}
+
+double MLadder::expected_loss(double expected_us, std::span<const Instance> ranked) const {
+  const double best_us = best_expected_us(ranked);
+  return best_us > 0 ? std::max(0.0, expected_us / best_us - 1) : 0;
 }
 
 }  // namespace tunedgemm::internal

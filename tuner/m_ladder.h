@@ -37,6 +37,10 @@ class MLadder {
   /// The class's winners that are legal for a problem of the class, the least expected_us first.
   std::vector<LadderChoice> choices(const Problem& problem) const;
 
+  /// The same of another device's ladder: kernels that won at the problem's M come first, since the
+  /// other device measured them to be the fastest, and this device has measured none.
+  std::vector<LadderChoice> choices_elsewhere(const Problem& problem) const;
+
   /// Whether a problem of the class with this M is tuned.
   bool has(std::int64_t m) const;
 
@@ -48,6 +52,9 @@ class MLadder {
   /// The expected time of the fastest candidate. `ranked` are the ranked_candidates() of a problem
   /// of the class. 0 if it is empty.
   double best_expected_us(std::span<const Instance> ranked) const;
+
+  /// The share of time that a launch of `expected_us` takes longer than best_expected_us().
+  double expected_loss(double expected_us, std::span<const Instance> ranked) const;
 
  private:
   struct Kernel {
@@ -69,5 +76,13 @@ class MLadder {
 
 /// The key of a class: equal for problems that a ladder may serve from one another.
 std::string ladder_key(const Problem& problem);
+
+/// "served from M = 4096"
+std::string served_from(std::int64_t tuned_m);
+/// "tuned on NVIDIA H200", or "served from M = 4096, tuned on NVIDIA H200" if M differs.
+std::string tuned_on(const DeviceIdentity& device, const LadderChoice& choice,
+                     const Problem& problem);
+/// "expected within 3 %", rounded up to whole percents.
+std::string expected_within(double expected_loss);
 
 }  // namespace tunedgemm::internal

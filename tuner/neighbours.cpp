@@ -91,6 +91,49 @@ std::optional<Instance> carried_over(const Record& winner, const Problem& proble
   return is_favoured ? std::optional(std::move(on_problem).value()) : std::nullopt;
 }
 
+// The nearest winner of this device that carries over.
+std::optional<Instance> near_choice(const Problem& problem, const DeviceIdentity& device,
+                                    const DeviceLimits& limits, std::span<const Record> winners,
+                                    std::span<const Instance> ranked) {
+  int checked = 0;
+  for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
+    if (!is_near_enough(problem, winner->problem)) {
+      continue;
+    }
+    if (checked++ == kNearWinners) {
+      break;
+    }
+    if (auto carried = carried_over(*winner, problem, limits, ranked)) {
+      return carried;
+    }
+  }
+  return std::nullopt;
+}
+
+// The first winner of another device that this device's model rates about as well as its best. How
+// that device's model rated it is unknown: a record has no limits.
+std::optional<Instance> choice_of(std::span<const TunedProblem> elsewhere, const Problem& problem,
+                                  const DeviceLimits& limits, std::span<const Instance> ranked) {
+  for (const TunedProblem& tuned : elsewhere) {
+    const Record& winner = tuned.winner;
+    Instantiation instance =
+        instantiate(problem, Candidate{find_family(winner.family), winner.config}, limits);
+    if (winner.complete && instance && disfavour(*instance, ranked) <= kModelScatter) {
+      return std::move(instance).value();
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Instance> with_first(std::optional<Instance> first, std::vector<Instance> ranked) {
+  if (first) {
+    std::erase_if(ranked,
+                  [&](const Instance& choice) { return choice.candidate == first->candidate; });
+    ranked.insert(ranked.begin(), *std::move(first));
+  }
+  return ranked;
+}
+
 void add_seed(std::vector<Instance>& seeds, const Candidate& seed, const Problem& problem,
               const DeviceLimits& limits) {
   const bool is_duplicate = std::any_of(
@@ -160,25 +203,57 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
   return seeds;
 }
 
+std::vector<TunedProblem> tuned_elsewhere(const Store& store, const Problem& problem,
+                                          const DeviceIdentity& device) {
+  std::vector<TunedProblem> elsewhere;
+  for (const DeviceIdentity& similar : store.similar_devices(device)) {
+    for (TunedProblem& tuned : store.tuned_at_other_m(problem, similar)) {
+      if (tuned.winner.problem == problem) {
+        elsewhere.push_back(std::move(tuned));
+      }
+    }
+  }
+  return elsewhere;
+}
+
+std::vector<Instance> seeds_from_elsewhere(const Problem& problem, const DeviceLimits& limits,
+                                           std::span<const TunedProblem> elsewhere, int count) {
+  std::vector<Instance> seeds;
+  for (const auto& [winner, timed] : elsewhere) {
+    add_seed(seeds, Candidate{find_family(winner.family), winner.config}, problem, limits);
+    for (const std::string& tie : winner.ties) {
+      if (const auto candidate = parse_candidate(tie)) {
+        add_seed(seeds, *candidate, problem, limits);
+      }
+    }
+    std::vector<TrialRecord> finalists = timed;
+    std::erase_if(finalists, [](const TrialRecord& trial) { return !trial.final_round; });
+    for (const Instance& finalist : measured_instances(problem, limits, std::move(finalists))) {
+      add_seed(seeds, finalist.candidate, problem, limits);
+    }
+  }
+  if (seeds.size() > static_cast<std::size_t>(count)) {
+    seeds.erase(seeds.begin() + count, seeds.end());
+  }
+  return seeds;
+}
+
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       std::vector<Instance> ranked) {
-  int checked = 0;
-  for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
-    if (!is_near_enough(problem, winner->problem)) {
-      continue;
-    }
-    if (checked++ == kNearWinners) {
-      break;
-    }
-    if (auto carried = carried_over(*winner, problem, limits, ranked)) {
-      std::erase_if(ranked,
-                    [&](const Instance& choice) { return choice.candidate == carried->candidate; });
-      ranked.insert(ranked.begin(), *std::move(carried));
-      break;
-    }
+  std::optional<Instance> first = near_choice(problem, device, limits, winners, ranked);
+  return with_first(std::move(first), std::move(ranked));
+}
+
+std::vector<Instance> untuned_choices(const Store& store, const Problem& problem,
+                                      const DeviceIdentity& device, const DeviceLimits& limits,
+                                      std::vector<Instance> ranked) {
+  std::optional<Instance> first = near_choice(
+      problem, device, limits, store.neighbours(problem, device, kAskedNeighbours), ranked);
+  if (!first) {
+    first = choice_of(tuned_elsewhere(store, problem, device), problem, limits, ranked);
   }
-  return ranked;
+  return with_first(std::move(first), std::move(ranked));
 }
 
 std::optional<Candidate> timed_candidate(const TrialRecord& trial) {

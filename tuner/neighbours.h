@@ -1,12 +1,14 @@
 #pragma once
 
-// Neighbours: tuned problems of similar shape, whose winners are good guesses for a new problem.
+// Neighbours: tuned problems of similar shape, and the same problem on a similar device, whose
+// winners are good guesses for a new problem.
 
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "cache/record.h"
+#include "cache/store.h"
 #include "kernel_templates/family.h"
 
 namespace tunedgemm::internal {
@@ -37,6 +39,17 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
                                       const DeviceLimits& limits, std::span<const Record> winners,
                                       int count);
 
+/// The problem, which is canonical, where similar devices have tuned it (Store::similar_devices),
+/// in the order of the devices.
+std::vector<TunedProblem> tuned_elsewhere(const Store& store, const Problem& problem,
+                                          const DeviceIdentity& device);
+
+/// At most `count` candidates for a problem that was tuned elsewhere: for each tuning the winner,
+/// its ties and the finalists, the fastest first. There are no duplicates, and all candidates are
+/// legal for `problem`.
+std::vector<Instance> seeds_from_elsewhere(const Problem& problem, const DeviceLimits& limits,
+                                           std::span<const TunedProblem> elsewhere, int count);
+
 /// The number of neighbours to request from a store for an untuned problem.
 inline constexpr int kAskedNeighbours = 32;
 
@@ -47,6 +60,13 @@ inline constexpr int kAskedNeighbours = 32;
 /// the near problem. `ranked` are the ranked_candidates() of `problem`.
 std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdentity& device,
                                       const DeviceLimits& limits, std::span<const Record> winners,
+                                      std::vector<Instance> ranked);
+
+/// The same with the winners in the store. If no near winner on this device comes first, the
+/// problem's winner on a similar device does, if its tuning was complete and the model of this
+/// device rates it about as well as its own best choice.
+std::vector<Instance> untuned_choices(const Store& store, const Problem& problem,
+                                      const DeviceIdentity& device, const DeviceLimits& limits,
                                       std::vector<Instance> ranked);
 
 /// The candidate of a trial that was timed; empty if it was not, or if its template has changed.

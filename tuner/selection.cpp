@@ -248,8 +248,15 @@ Ranking rank(const Task& task, const SearchLimits& search_limits) {
   }
   const std::vector<Record> near =
       store.neighbours(problem, device, kNearBySize * search_limits.neighbours);
-  const std::vector<Instance> seeds =
+  std::vector<Instance> seeds =
       neighbour_seeds(problem, device, limits, near, search_limits.neighbours);
+  const bool has_winner_here = std::ranges::any_of(
+      near, [&](const Record& winner) { return winner.problem == task.key.problem; });
+  if (!has_winner_here) {
+    const std::vector<Instance> better = seeds_from_elsewhere(
+        problem, limits, tuned_elsewhere(store, problem, device), search_limits.finalists);
+    seeds.insert(seeds.begin(), better.begin(), better.end());
+  }
   knowledge.seeds = seeds;
   knowledge.baseline = baseline_of(ranking.ranked, baseline_family(limits.backend));
   ranking.selection = select(knowledge, search_limits);

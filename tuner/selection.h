@@ -23,7 +23,7 @@ struct Knowledge {
   std::span<const Instance> ranked;  ///< legal candidates, in the model's or the given order
   std::optional<Instance> default_candidate;  ///< always races
   std::optional<Instance> baseline;           ///< the naive kernel, not counted as a candidate
-  std::span<const Instance> seeds;            ///< winners of neighbouring shapes, the nearest first
+  std::span<const Instance> seeds;            ///< of similar devices, then of neighbouring shapes
   std::span<const TrialRecord> earlier;       ///< outcomes for the same problem on this device
 };
 
@@ -69,8 +69,8 @@ struct Ranking {
 /// `ranking`.
 Knowledge knowledge_of(const Ranking& ranking);
 
-/// Step 0: combines the cost model, the winners of neighbouring shapes and earlier outcomes for the
-/// problem, and selects.
+/// Step 0: combines the cost model, the problem's finalists on similar devices if it has no winner
+/// here, the winners of neighbouring shapes, and earlier outcomes for the problem, and selects.
 Ranking rank(const Task& task, const SearchLimits& search_limits);
 
 }  // namespace tunedgemm::internal

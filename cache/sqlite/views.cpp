@@ -151,6 +151,24 @@ ORDER BY candidates DESC, d.name, c.family;
 )sql";
 }
 
+// The columns in which problems agree that policy `stored` may serve with one another's winners.
+constexpr std::array kClass{"type_a", "type_b",     "type_d",   "order_a", "order_b", "beta",
+                            "bias",   "activation", "numerics", "n",       "k",       "batch"};
+
+// The nearest M for which a problem of the class of p was tuned on the device of r; null if there
+// is none. SQLite accepts columns of p in the inner SELECT, but not in its ORDER BY.
+std::string nearest_tuned_m() {
+  std::string text =
+      "(SELECT m FROM (SELECT q.m, max(1.0 + q.m, 1.0 + p.m) / min(1.0 + q.m, 1.0 + p.m) AS apart "
+      "FROM problem q WHERE ";
+  for (const std::string column : kClass) {
+    text.append("q.").append(column).append(" = p.").append(column).append(" AND ");
+  }
+  return text +
+         "EXISTS (SELECT 1 FROM winner w WHERE w.problem = q.id AND w.device = r.device) "
+         "ORDER BY apart LIMIT 1))";
+}
+
 std::string missing() {
   return std::string("CREATE VIEW missing AS SELECT d.name AS device, ") + kShape + R"sql(,
        r.calls,
@@ -158,7 +176,9 @@ std::string missing() {
        r.asked_at,
        p.details,
        r.problem,
-       r.name
+       r.name,
+       )sql" +
+         nearest_tuned_m() + R"sql( AS nearest_tuned_m
 FROM request r
 JOIN problem p ON p.id = r.problem
 JOIN device d ON d.id = r.device

@@ -57,6 +57,25 @@ KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key) {
                  toolchain_row(connection, key.toolchain)};
 }
 
+std::vector<DeviceIdentity> read_similar_devices(const sqlite::Connection& connection,
+                                                 const DeviceIdentity& device) {
+  sqlite::Statement rows(
+      connection,
+      "SELECT name, units, memory_bytes, l2_bytes, clock_mhz, power_limit_watts FROM device d "
+      "WHERE backend = ? AND compute_capability = ? AND fingerprint <> ? AND EXISTS "
+      "(SELECT 1 FROM winner w WHERE w.device = d.id)");
+  rows.bind(backend_number(device.backend), device.compute_capability, fingerprint(device));
+  std::vector<DeviceIdentity> devices;
+  while (rows.step()) {
+    DeviceIdentity& similar = devices.emplace_back();
+    similar.backend = device.backend;
+    similar.compute_capability = device.compute_capability;
+    rows.read(similar.name, similar.units, similar.memory_bytes, similar.l2_bytes,
+              similar.clock_mhz, similar.power_limit_watts);
+  }
+  return devices;
+}
+
 void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity& device,
                            const Toolchain& toolchain) {
   const std::int64_t current = toolchain_row(connection, toolchain);

@@ -36,6 +36,10 @@ struct KeyRows {
 /// The problem is canonical in this and all other keys below.
 KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
 
+/// The other devices that have winners and the device's backend and compute capability.
+std::vector<DeviceIdentity> read_similar_devices(const sqlite::Connection& connection,
+                                                 const DeviceIdentity& device);
+
 /// Notes that the device now uses this toolchain. Winners tuned with another one become stale.
 void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity& device,
                            const Toolchain& toolchain);

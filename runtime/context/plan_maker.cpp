@@ -1,7 +1,6 @@
 #include "runtime/context/plan_maker.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <set>
 #include <utility>
@@ -21,10 +20,6 @@ constexpr std::size_t kLookedUp = 32;
 std::string microseconds(double us) {
   const std::string text = std::to_string(us);
   return text.substr(0, text.find('.') + 3) + " us";
-}
-
-std::string served_from(std::int64_t tuned_m) {
-  return "served from M = " + std::to_string(tuned_m);
 }
 
 Problem with_regime(Regime regime, const Problem& problem) {
@@ -81,9 +76,8 @@ double PlanMaker::expected_loss(const Plan& plan) {
     return 0;
   }
   ++rankings_;
-  const std::vector<Instance> ranked = ranked_candidates(plan.problem, device_.limits());
-  const double best_us = ladder_of(plan.problem)->best_expected_us(ranked);
-  return best_us > 0 ? std::max(0.0, plan.expected_us / best_us - 1) : 0;
+  return ladder_of(plan.problem, device_.identity())
+      ->expected_loss(plan.expected_us, ranked_candidates(plan.problem, device_.limits()));
 }
 
 const std::string& PlanMaker::description(const Plan& plan) {
@@ -94,10 +88,8 @@ const std::string& PlanMaker::description(const Plan& plan) {
   const auto [entry, is_new] = descriptions_.try_emplace(&plan, plan.description);
   std::string& text = entry->second;
   if (is_new) {
-    const auto percent = std::max(1, static_cast<int>(std::ceil(100 * expected_loss(plan))));
     const std::string served = served_from(plan.tuned_m);
-    text.insert(text.find(served) + served.size(),
-                ", expected within " + std::to_string(percent) + " %");
+    text.insert(text.find(served) + served.size(), ", " + expected_within(expected_loss(plan)));
   }
   return text;
 }
@@ -160,19 +152,25 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
   return plan;
 }
 
-std::unique_ptr<Plan> PlanMaker::from_winners(const CheckedCall& call,
-                                              std::span<const Record> winners) {
-  for (const Instance& instance :
-       instances_of_winners(call.problem(), device_.identity(), device_.limits(), winners)) {
-    if (KernelCache::Kernel kernel = kernels_.find_stored(instance, device_.toolchain().compiler)) {
-      return from_kernel(call, instance, std::move(kernel), "the nearest stored kernel");
+std::unique_ptr<Plan> PlanMaker::from_winners_of(Miss& miss, const DeviceIdentity& device,
+                                                 std::string_view origin) {
+  const Problem& problem = miss.problem();
+  for (const auto& find : {&Store::neighbours, &Store::distant_neighbours}) {
+    const std::vector<Record> winners = (store_.*find)(problem, device, kAskedNeighbours);
+    for (const Instance& instance :
+         instances_of_winners(problem, device, device_.limits(), winners)) {
+      if (KernelCache::Kernel kernel =
+              kernels_.find_stored(instance, device_.toolchain().compiler)) {
+        return from_kernel(miss.call(), instance, std::move(kernel), origin);
+      }
     }
   }
   return nullptr;
 }
 
-std::shared_ptr<const MLadder> PlanMaker::ladder_of(const Problem& problem) {
-  const std::string key = ladder_key(problem);
+std::shared_ptr<const MLadder> PlanMaker::ladder_of(const Problem& problem,
+                                                    const DeviceIdentity& device) {
+  const std::string key = fingerprint(device) + " " + ladder_key(problem);
   const std::int64_t changes = store_.changes();
   {
     const std::lock_guard lock(ladders_mutex_);
@@ -181,15 +179,16 @@ std::shared_ptr<const MLadder> PlanMaker::ladder_of(const Problem& problem) {
       return found->second.ladder;
     }
   }
-  auto ladder = std::make_shared<const MLadder>(
-      problem, device_.limits(), store_.tuned_at_other_m(problem, device_.identity()));
+  auto ladder = std::make_shared<const MLadder>(problem, device_.limits(),
+                                                store_.tuned_at_other_m(problem, device));
   const std::lock_guard lock(ladders_mutex_);
   ladders_.insert_or_assign(key, ReadLadder{.changes = changes, .ladder = ladder});
   return ladder;
 }
 
 std::unique_ptr<Plan> PlanMaker::from_ladder(Miss& miss) {
-  for (const LadderChoice& choice : ladder_of(miss.problem())->choices(miss.problem())) {
+  for (const LadderChoice& choice :
+       ladder_of(miss.problem(), device_.identity())->choices(miss.problem())) {
     if (KernelCache::Kernel kernel =
             kernels_.find_stored(choice.instance, device_.toolchain().compiler)) {
       auto plan =
@@ -202,18 +201,36 @@ std::unique_ptr<Plan> PlanMaker::from_ladder(Miss& miss) {
   return nullptr;
 }
 
-std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
+std::unique_ptr<Plan> PlanMaker::from_ladder_of(Miss& miss, const DeviceIdentity& similar) {
   const Problem& problem = miss.problem();
-  const DeviceIdentity& device = device_.identity();
+  for (const LadderChoice& choice : ladder_of(problem, similar)->choices_elsewhere(problem)) {
+    if (KernelCache::Kernel kernel =
+            kernels_.find_stored(choice.instance, device_.toolchain().compiler)) {
+      return from_kernel(miss.call(), choice.instance, std::move(kernel),
+                         tuned_on(similar, choice, problem));
+    }
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
   if (auto plan = from_ladder(miss)) {
     return plan;
   }
-  if (auto plan = from_winners(miss.call(), store_.neighbours(problem, device, kAskedNeighbours))) {
+  const std::vector<DeviceIdentity> similar = store_.similar_devices(device_.identity());
+  for (const DeviceIdentity& other : similar) {
+    if (auto plan = from_ladder_of(miss, other)) {
+      return plan;
+    }
+  }
+  const std::string nearest = "the nearest stored kernel";
+  if (auto plan = from_winners_of(miss, device_.identity(), nearest)) {
     return plan;
   }
-  if (auto plan =
-          from_winners(miss.call(), store_.distant_neighbours(problem, device, kAskedNeighbours))) {
-    return plan;
+  for (const DeviceIdentity& other : similar) {
+    if (auto plan = from_winners_of(miss, other, nearest + ", tuned on " + other.name)) {
+      return plan;
+    }
   }
   // A kernel that was compiled without tuning has no winner row, but usually a high rank.
   // Search lower ranks only among the loaded kernels, which needs no look-up in the store.
@@ -254,9 +271,8 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
   }
   // Each stream allocates its own workspace at the first launch, so leave room for two.
   const std::int64_t room = device_.free_memory_bytes() / 2;
-  for (const Instance& instance : untuned_choices(
-           problem, device_.identity(), device_.limits(),
-           store_.neighbours(problem, device_.identity(), kAskedNeighbours), miss.ranked())) {
+  for (const Instance& instance :
+       untuned_choices(store_, problem, device_.identity(), device_.limits(), miss.ranked())) {
     if (instance.launch.needs_workspace() && instance.launch.workspace_bytes > room) {
       continue;
     }

@@ -95,11 +95,16 @@ class PlanMaker {
  private:
   /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
-  /// The plan of the nearest winner whose kernel is stored and loads; null if there is none.
-  std::unique_ptr<Plan> from_winners(const CheckedCall& call, std::span<const Record> winners);
-  /// The ladder of the problem's class, as the store has it now. It is read from the store only if
-  /// something has been stored since it was last read.
-  std::shared_ptr<const MLadder> ladder_of(const Problem& problem);
+  /// The stored kernel of a similar device's winner of the problem or, if there is none, of another
+  /// M. Null if there is none, or none loads.
+  std::unique_ptr<Plan> from_ladder_of(Miss& miss, const DeviceIdentity& similar);
+  /// The plan of the device's nearest winner whose kernel is stored and loads; null if there is
+  /// none.
+  std::unique_ptr<Plan> from_winners_of(Miss& miss, const DeviceIdentity& device,
+                                        std::string_view origin);
+  /// The device's ladder of the problem's class, as the store has it now. It is read from the store
+  /// only if something has been stored since it was last read.
+  std::shared_ptr<const MLadder> ladder_of(const Problem& problem, const DeviceIdentity& device);
   /// The linked-in kernel, which stands in for any candidate. Null if the device has none, or no
   /// candidate is legal.
   std::unique_ptr<Plan> from_built_in(Miss& miss);
@@ -118,7 +123,7 @@ class PlanMaker {
     std::shared_ptr<const MLadder> ladder;
   };
   std::mutex ladders_mutex_;
-  std::map<std::string, ReadLadder> ladders_;  ///< by ladder_key()
+  std::map<std::string, ReadLadder> ladders_;  ///< by device and ladder_key()
   std::mutex descriptions_mutex_;
   std::map<const Plan*, std::string> descriptions_;  ///< of plans with kernels of another M
   std::mutex without_kernel_mutex_;

@@ -415,6 +415,47 @@ TEST_CASE("Distant neighbours are one problem for each config, those nearest in 
   CHECK(store->distant_neighbours(target, other, 8).empty());
 }
 
+TEST_CASE("Similar devices have winners and the same architecture, the most similar first") {
+  const TemporaryFolder folder;
+  const auto system = folder.path() / "system.db";
+  const auto put_winner_on = [](Store& store, auto change) {
+    Record record = sample::record(64);
+    change(record.device);
+    put(store, record);
+  };
+  {
+    const auto store = Store::open(sample::options(system));
+    put_winner_on(*store,
+                  [](DeviceIdentity& other) { other.name = "Fewer SMs", other.units = 114; });
+    put_winner_on(*store, [](DeviceIdentity& other) { other.name = "As many SMs"; });
+  }
+  auto options = sample::options(folder.path() / "cache.db");
+  options.system_paths = {system};
+  const auto store = Store::open(options);
+  put_winner_on(*store, [](DeviceIdentity&) {});
+  put_winner_on(*store, [](DeviceIdentity& other) { other.power_limit_watts = 500; });
+  put_winner_on(*store, [](DeviceIdentity& other) { other.name = "As many SMs"; });
+  put_winner_on(*store, [](DeviceIdentity& other) { other.compute_capability = 80; });
+  put_winner_on(*store, [](DeviceIdentity& other) { other.backend = "host"; });
+  DeviceIdentity without_winner = sample::device();
+  without_winner.name = "Without a winner";
+  store->note_request(sample::problem(64), without_winner, 1);
+  store->flush();
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const DeviceIdentity& similar : store->similar_devices(sample::device())) {
+      all.push_back(similar.name);
+    }
+    return all;
+  };
+  CHECK(names() == std::vector<std::string>{"Sample GPU", "As many SMs", "Fewer SMs"});
+  CHECK(store->similar_devices(sample::device()).front().power_limit_watts == 500);
+  for (const int units : {100, 101, 102}) {
+    put_winner_on(*store, [&](DeviceIdentity& other) { other.units = units; });
+  }
+  CHECK(names() == std::vector<std::string>(4, "Sample GPU"));
+}
+
 TEST_CASE("The count of changes grows when this store or another process has stored something") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));

@@ -150,9 +150,44 @@ TEST_CASE("The other views show what was tried, failed, is missing, stale and co
   CHECK(answer("SELECT family, reason, candidates, example_detail FROM failures;") ==
         "sample | wrong result | 1 | because of the test\n");
   CHECK(answer("SELECT m, calls, teraflop_in_all FROM missing;") == "8192 | 2 | 0.137\n");
+  CHECK(answer("SELECT m, nearest_tuned_m FROM missing;") == "8192 | 4097\n");
   CHECK(answer("SELECT m, tuned_driver, current_driver FROM stale;") == "2048 | 535.1 | 580.65\n");
   CHECK(answer("SELECT tuned, confirmed, provisional, stale, void, missing, tuned_percent, "
                "missing_calls FROM coverage;") == "6 | 3 | 1 | 1 | 1 | 1 | 85.7 | 2\n");
+}
+
+TEST_CASE("The view missing has the nearest tuned M of the same class and device") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "tunedgemm.db";
+  const Problem wanted = sample::problem(100);
+  {
+    const auto store = Store::open(sample::options(path));
+    const auto put = [&](const Record& record) {
+      CHECK(store->put(record, sample::source(), sample::binary(), {}).stored);
+    };
+    put(sample::record(10));
+    put(sample::record(150));  // the nearest by ratio, not by difference
+    put(sample::record(60));
+    // Nearer ones of other classes, and on another device.
+    Record other = sample::record(101);
+    other.problem.k = 1025;
+    put(other);
+    other = sample::record(102);
+    other.problem.activation = Activation::kRelu;
+    put(other);
+    other = sample::record(103);
+    other.device.name = "Another GPU";
+    put(other);
+    store->note_request(wanted, sample::device(), 1);
+    Problem alone = wanted;
+    alone.batch = 2;
+    store->note_request(alone, sample::device(), 1);
+  }
+  CHECK(query(path, "SELECT batch, nearest_tuned_m FROM missing ORDER BY batch;").output ==
+        "batch | nearest_tuned_m\n1 | 150\n2 | \n");
 }
 
 TEST_CASE("The views name reasons and rigors as the library does") {

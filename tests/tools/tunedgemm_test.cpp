@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/support/catch.h"
 #include "tests/support/gpus.h"
@@ -252,6 +253,20 @@ TEST_CASE("explain shows the kernel of a call, the reason, and how to rebuild it
   const ProgramResult unknown = shell.run(kCommand + "explain 41 24 16 --device host");
   REQUIRE(unknown.status == 0);
   REQUIRE_THAT(unknown.output, ContainsSubstring("because    model"));
+  REQUIRE_THAT(unknown.output, ContainsSubstring("policy stored would run") &&
+                                   ContainsSubstring(", served from M = 40, expected within "));
+  const auto json =
+      nlohmann::json::parse(shell.run(kCommand + "explain 41 24 16 --device host --json").output);
+  REQUIRE(json["served"]["tuned_m"] == 40);
+  REQUIRE(json["served"]["expected_loss"] >= 0);
+  const ProgramResult other_device =
+      shell.run("TUNEDGEMM_THREADS=1 " + kCommand + "explain 40 24 16 --device host");
+  if (std::thread::hardware_concurrency() > 1) {
+    REQUIRE_THAT(other_device.output,
+                 ContainsSubstring("policy stored would run") && ContainsSubstring(", tuned on "));
+  }
+  const ProgramResult other_class = shell.run(kCommand + "explain 41 24 17 --device host");
+  REQUIRE_THAT(other_class.output, !ContainsSubstring("policy stored"));
 }
 
 TEST_CASE("trials shows every candidate's outcome") {

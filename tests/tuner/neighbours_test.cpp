@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/gpus.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 
 namespace tunedgemm::internal {
@@ -124,6 +125,85 @@ TEST_CASE("An untuned problem runs a near winner that the model ranks as well as
   elsewhere = won(near, second);
   elsewhere.family = "a family that is gone";
   CHECK(first_of({elsewhere}) == ranked.front().candidate);
+}
+
+// The winner of a GPU of the same architecture.
+Record won_elsewhere(const Problem& problem, const Candidate& winner) {
+  Record record = won(problem, winner);
+  record.device.name = "NVIDIA H100";
+  record.family_fingerprint = winner.family->fingerprint();
+  record.rigor = Rigor::kNormal;
+  record.measurement = {.median_us = 10, .low_us = 10, .high_us = 10, .samples_us = {10}};
+  return record;
+}
+
+TEST_CASE("An untuned problem runs another device's winner if the model rates it about as well") {
+  const Problem problem = canonical(f32(1024, 1024, 1024)).problem;
+  const auto ranked = ranked_candidates(problem, h200());
+  const double best_us = ranked.front().predicted_us;
+  const auto first_with = [&](const std::vector<Record>& records) {
+    const auto store = memory_store();
+    for (const Record& record : records) {
+      const Source source =
+          instantiate(record.problem, {find_family(record.family), record.config}, h200())
+              ->source();
+      CHECK(store->put(record, source, {}, {}).stored);
+    }
+    return untuned_choices(*store, problem, identity(), h200(), ranked).front().candidate;
+  };
+  CHECK(first_with({}) == ranked[0].candidate);
+  REQUIRE(ranked[1].predicted_us <= 1.05 * best_us);
+  const Record good = won_elsewhere(problem, ranked[1].candidate);
+  CHECK(first_with({good}) == ranked[1].candidate);
+  const auto bad = std::ranges::find_if(
+      ranked, [&](const Instance& each) { return each.predicted_us > 1.06 * best_us; });
+  CHECK(first_with({won_elsewhere(problem, bad->candidate)}) == ranked[0].candidate);
+  Record unfinished = good;
+  unfinished.complete = false;
+  CHECK(first_with({unfinished}) == ranked[0].candidate);
+  Record of_other_architecture = good;
+  of_other_architecture.device.compute_capability = 80;
+  CHECK(first_with({of_other_architecture}) == ranked[0].candidate);
+  CHECK(first_with({won_elsewhere(canonical(f32(1024, 1024, 1280)).problem,
+                                  ranked[1].candidate)}) == ranked[0].candidate);
+
+  // A near winner of this device comes before another device's winner of the problem.
+  const Problem near = canonical(f32(1024, 1024, 1280)).problem;
+  Record own = won_elsewhere(near, ranked_candidates(near, h200())[1].candidate);
+  own.device = identity();
+  Record other = won_elsewhere(problem, ranked[0].candidate);
+  CHECK(first_with({own, other}) == Candidate{find_family(own.family), own.config});
+}
+
+TEST_CASE("Seeds from elsewhere are the winner, its ties and the finalists, the fastest first") {
+  const Problem problem = canonical(f32(512, 512, 512)).problem;
+  const auto ranked = ranked_candidates(problem, h200());
+  const auto timed = [&](std::size_t index, double median_us, bool final_round) {
+    const Candidate& candidate = ranked[index].candidate;
+    TrialRecord trial;
+    trial.family = candidate.family->name();
+    trial.config = candidate.config;
+    trial.family_fingerprint = candidate.family->fingerprint();
+    trial.measurement = {.median_us = median_us, .low_us = 1, .high_us = 1, .samples_us = {1}};
+    trial.final_round = final_round;
+    return trial;
+  };
+  Record record = won_elsewhere(problem, ranked[5].candidate);
+  record.ties = {to_text(ranked[4].candidate), "gone block_m=7"};
+  const auto store = memory_store();
+  CHECK(store
+            ->put(record, ranked[5].source(), {},
+                  {timed(3, 12, true), timed(2, 11, true), timed(5, 10, true), timed(1, 9, false)})
+            .stored);
+  Record at_other_m = won_elsewhere(canonical(f32(513, 512, 512)).problem, ranked[0].candidate);
+  CHECK(store->put(at_other_m, ranked[0].source(), {}, {}).stored);
+  const auto elsewhere = tuned_elsewhere(*store, problem, identity());
+  CHECK(elsewhere.size() == 1);
+  CHECK(seeds_from_elsewhere(problem, h200(), elsewhere, 8) ==
+        std::vector{ranked[5], ranked[4], ranked[2], ranked[3]});
+  CHECK(seeds_from_elsewhere(problem, h200(), elsewhere, 3) ==
+        std::vector{ranked[5], ranked[4], ranked[2]});
+  CHECK(tuned_elsewhere(*store, problem, record.device).empty());
 }
 
 TEST_CASE("A near winner is not run if the model expects it to be slow") {

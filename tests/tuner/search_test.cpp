@@ -124,6 +124,43 @@ TEST_CASE("A winner is no slower than the best of the configs of Triton's tutori
   CHECK(log_of_normal < 0);  // 32 candidates beat the 16 fixed ones on average, but not always
 }
 
+TEST_CASE("The finalists of a similar device are tried first, after the default") {
+  Search search(test_seed());
+  const auto ranked = ranked_candidates(search.problem, search.limits);
+  REQUIRE(ranked.size() > 40);
+  // A device with other times, so its finalists are not the model's favourites here.
+  std::vector<TrialRecord> finalists;
+  for (const std::size_t index : {40, 30, 20}) {
+    const Candidate& candidate = ranked[index].candidate;
+    TrialRecord& trial = finalists.emplace_back();
+    trial.family = candidate.family->name();
+    trial.config = candidate.config;
+    trial.family_fingerprint = candidate.family->fingerprint();
+    trial.measurement = {.median_us = 60.0 - static_cast<double>(index),
+                         .low_us = 1,
+                         .high_us = 1,
+                         .samples_us = {1}};
+    trial.final_round = true;
+  }
+  Record record;
+  record.problem = search.problem;
+  record.device.name = "a similar device";
+  record.family = finalists[0].family;
+  record.config = finalists[0].config;
+  record.family_fingerprint = finalists[0].family_fingerprint;
+  record.measurement = *finalists[0].measurement;
+  REQUIRE(search.store->put(record, ranked[40].source(), {}, finalists).stored);
+
+  const Tuning tuning = search.run(Rigor::kQuick, {.seconds = 0, .candidates = 8});
+  REQUIRE(tuning.record);
+  const std::vector<std::string>& tried = search.device.prepared;
+  REQUIRE(tried.size() >= 4);
+  CHECK(tried[0] == to_text(ranked[0].candidate));
+  CHECK(std::vector(tried.begin() + 1, tried.begin() + 4) ==
+        std::vector{to_text(ranked[40].candidate), to_text(ranked[30].candidate),
+                    to_text(ranked[20].candidate)});
+}
+
 TEST_CASE("More variants are tried of a tile that turns out better than predicted") {
   // The model is wrong only about one tile and about that tile's fifth candidate.
   Search search(

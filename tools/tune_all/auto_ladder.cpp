@@ -20,9 +20,13 @@ namespace {
 const double kStep = std::exp2(1.0 / 16);
 // At every point a kernel of the pool is predicted to take at most this share longer than the best.
 constexpr double kPoolLoss = 0.03;
-constexpr std::size_t kMostPooled = 64;
+constexpr std::size_t kMostPooled = 192;
+// The pool also gets variants of a kernel with the same tile, such as other clusters and orders, if
+// their predictions exceed the kernel's by at most this factor: the model knows them less well.
+constexpr double kVariantScatter = 1.3;
+constexpr std::size_t kVariants = 2;
 // The number of kernels tried at a rung, besides the default.
-constexpr std::size_t kTried = 4;
+constexpr std::size_t kTried = 6;
 
 std::vector<std::int64_t> points_up_to(std::int64_t most_m) {
   std::set<std::int64_t> points{most_m};
@@ -30,6 +34,19 @@ std::vector<std::int64_t> points_up_to(std::int64_t most_m) {
     points.insert(std::llround(m));
   }
   return {points.begin(), points.end()};
+}
+
+// The kernel, and the best predicted of those with the same tile.
+std::vector<Instance> with_variants(const Instance& kernel, const DeviceLimits& limits) {
+  std::vector<Instance> all{kernel};
+  for (Instance& other : ranked_candidates(kernel.problem, limits)) {
+    if (all.size() <= kVariants && other.tile_key == kernel.tile_key &&
+        other.candidate != kernel.candidate &&
+        other.predicted_us <= kVariantScatter * kernel.predicted_us) {
+      all.push_back(std::move(other));
+    }
+  }
+  return all;
 }
 
 bool is_power_of_two(std::int64_t m) {
@@ -65,13 +82,14 @@ void AutoLadder::fill_pool() {
     if (loss(worst) <= kPoolLoss) {
       break;
     }
-    pool_.push_back(best(worst));
-    for (const std::size_t at : order) {
-      Instantiation instance =
-          instantiate(points_[at].problem, pool_.back().candidate, limits);
-      if (instance) {
-        pooled_us[at] = std::min(pooled_us[at], instance->predicted_us);
-        points_[at].kernels.push_back(std::move(instance).value());
+    for (const Instance& added : with_variants(best(worst), limits)) {
+      pool_.push_back(added);
+      for (const std::size_t at : order) {
+        Instantiation instance = instantiate(points_[at].problem, added.candidate, limits);
+        if (instance) {
+          pooled_us[at] = std::min(pooled_us[at], instance->predicted_us);
+          points_[at].kernels.push_back(std::move(instance).value());
+        }
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
+#include "tuner/m_ladder.h"
 #include "tuner/neighbours.h"
 
 namespace tunedgemm::internal {
@@ -23,15 +24,70 @@ struct Options {
   bool json = false;
 };
 
+// The kernel of policy `stored` for a problem without a winner, from a winner of another M or of a
+// similar device.
+struct ServedKernel {
+  Candidate candidate;
+  std::int64_t tuned_m = 0;
+  std::string tuned_on;                 // the device
+  std::optional<double> expected_loss;  // empty for another device's winner
+  std::string origin;                   // for people
+};
+
 // Everything known about a problem on a device.
 struct Explanation {
   Problem problem;  // canonical
   std::optional<Hit> hit;
   Instance chosen;
+  std::optional<ServedKernel> served;
   std::string command_line;
   std::vector<Instance> ranked;
   std::vector<TrialRecord> trials;
 };
+
+// The first choice that has a stored binary.
+std::optional<LadderChoice> stored_choice(Context& context, std::vector<LadderChoice> choices) {
+  const Toolchain& toolchain = context.device().toolchain();
+  const int architecture = context.device().limits().arch;
+  for (LadderChoice& choice : choices) {
+    const Source source = choice.instance.source();
+    if (!context.store()
+             .find_binaries(source, toolchain, architecture, toolchain.compiler)
+             .empty()) {
+      return std::move(choice);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ServedKernel> served_kernel(Context& context, const Problem& canonical,
+                                          const std::vector<Instance>& ranked) {
+  const DeviceIdentity& own = context.device().identity();
+  const Store& store = context.store();
+  const auto ladder_of = [&](const DeviceIdentity& device) {
+    return MLadder(canonical, context.device().limits(), store.tuned_at_other_m(canonical, device));
+  };
+  const MLadder ladder = ladder_of(own);
+  if (const auto choice = stored_choice(context, ladder.choices(canonical))) {
+    const double loss = ladder.expected_loss(choice->expected_us, ranked);
+    return ServedKernel{.candidate = choice->instance.candidate,
+                        .tuned_m = choice->tuned_m,
+                        .tuned_on = own.name,
+                        .expected_loss = loss,
+                        .origin = served_from(choice->tuned_m) + ", " + expected_within(loss)};
+  }
+  for (const DeviceIdentity& similar : store.similar_devices(own)) {
+    if (const auto choice =
+            stored_choice(context, ladder_of(similar).choices_elsewhere(canonical))) {
+      return ServedKernel{.candidate = choice->instance.candidate,
+                          .tuned_m = choice->tuned_m,
+                          .tuned_on = similar.name,
+                          .expected_loss = std::nullopt,
+                          .origin = tuned_on(similar, *choice, canonical)};
+    }
+  }
+  return std::nullopt;
+}
 
 Explanation explain(Context& context, const Problem& problem) {
   Device& device = context.device();
@@ -41,13 +97,13 @@ Explanation explain(Context& context, const Problem& problem) {
   result.hit =
       context.store().find({result.problem, device.identity(), device.toolchain()}, limits);
   result.ranked = ranked_candidates(result.problem, limits);
-  result.chosen = result.hit
-                      ? result.hit->winner
-                      : untuned_choices(result.problem, device.identity(), limits,
-                                        context.store().neighbours(
-                                            result.problem, device.identity(), kAskedNeighbours),
-                                        result.ranked)
-                            .front();
+  result.chosen = result.hit ? result.hit->winner
+                             : untuned_choices(context.store(), result.problem, device.identity(),
+                                               limits, result.ranked)
+                                   .front();
+  if (!result.hit) {
+    result.served = served_kernel(context, result.problem, result.ranked);
+  }
   result.command_line = command_line(result.chosen.source(), limits);
   result.trials = context.store().trials({result.problem, device.identity(), device.toolchain()});
   return result;
@@ -60,8 +116,13 @@ void print_line(std::string_view title, const std::string& text) {
 
 std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
-    return "model: the cache has no winner for this problem; this is the cost model's choice or a "
-           "similar shape's winner (policy compile); policy tune would tune it first";
+    std::string text =
+        "model: the cache has no winner for this problem; this is the cost model's choice or a "
+        "similar shape's or device's winner (policy compile); policy tune would tune it first";
+    if (const auto& served = explanation.served) {
+      text += "; policy stored would run " + to_text(served->candidate) + ", " + served->origin;
+    }
+    return text;
   }
   const Record& record = explanation.hit->record;
   if (explanation.hit->match == Match::kStale) {
@@ -171,6 +232,14 @@ void print_json(const Explanation& explanation) {
             {"because", origin_text(explanation)},
             {"workspace_bytes", explanation.chosen.launch.workspace_bytes},
             {"command_line", explanation.command_line}};
+  json["served"] = nullptr;
+  if (const auto& served = explanation.served) {
+    json["served"] = {{"candidate", to_text(served->candidate)},
+                      {"tuned_m", served->tuned_m},
+                      {"tuned_on", served->tuned_on}};
+    json["served"]["expected_loss"] =
+        served->expected_loss ? Json(*served->expected_loss) : Json(nullptr);
+  }
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
   std::cout << json_text(json, 2) << '\n';
 }

@@ -152,6 +152,29 @@ TEST_CASE("A miss without tuning runs a similar problem's winner from its stored
   CHECK(context->kernel_counters().compiled == 0);
 }
 
+TEST_CASE("A problem that another CPU has tuned runs its kernel, whose features this CPU has") {
+  const TemporaryFolder folder;
+  {
+    const auto context = host_context(folder, Policy::kCompile);
+    Device& device = context->device();
+    const Instance second = ranked_candidates(call().problem(), device.limits()).at(1);
+    const auto compiled = device.compile(second.source());
+    if (!std::holds_alternative<Binary>(compiled)) {
+      TUNEDGEMM_SKIP("there is no compiler for host kernels");
+    }
+    Record record = winner_record(second, device);
+    record.device.name = "Another CPU";
+    record.measurement = {.median_us = 1, .low_us = 1, .high_us = 1, .samples_us = {1, 1}};
+    REQUIRE(context->store().put(record, second.source(), std::get<Binary>(compiled), {}).stored);
+  }
+  const auto context = host_context(folder, Policy::kStored);
+  const Plan& plan = context->plan(call(), {});
+  CHECK_FALSE(plan.is_final);
+  CHECK_THAT(plan.description, Catch::Matchers::ContainsSubstring("(tuned on Another CPU)"));
+  CHECK(context->kernel_counters().compiled == 0);
+  CHECK(context->rankings() == 0);
+}
+
 TEST_CASE("The kernel for an M that was not tuned is chosen by the times of another toolchain") {
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kStored);

@@ -76,6 +76,57 @@ TEST_CASE("An exported cache compiles nothing with another NVRTC, or with none t
   }
 }
 
+TEST_CASE("Another GPU of the same architecture runs an exported cache until it is tuned there") {
+  const TemporaryFolder folder;
+  const fs::path shipped = folder.path() / "shipped.db", cache = folder.path() / "cache.db";
+  std::vector<Candidate> tuned;
+  {
+    const FakeGpu gpu;
+    const auto context = context_on(folder.path() / "first.db", Policy::kTune);
+    tuned = run_all(*context);
+    REQUIRE(context->store().export_to(shipped).empty());
+  }
+  const EnvironmentVariable system_cache("TUNEDGEMM_SYSTEM_CACHE", shipped);
+  const FakeGpu gpu;
+  control().name_devices("Another Fake GPU");
+  const SmallProduct product(kLengths[0]);
+  tunedgemm_problem problem = product.problem();
+  const auto plan_in = [&](Context& context) -> const Plan& {
+    const Plan& plan =
+        context.plan(checked_call(call_key(problem, product.buffers())), nullptr).newest();
+    CHECK(launch(plan, product.buffers(), nullptr) == 0);
+    return plan;
+  };
+  for (const Policy policy : {Policy::kStored, Policy::kTuneInBackground}) {
+    const auto context = context_on(cache, policy);
+    context->freeze();
+    problem.m = SmallProduct::kM;
+    const Plan& same = plan_in(*context);
+    CHECK(product.is_right());
+    CHECK_FALSE(same.is_final);
+    CHECK(same.candidate == tuned[0]);
+    CHECK_THAT(same.description, Catch::Matchers::ContainsSubstring("(tuned on Fake GPU"));
+    problem.m = 12;
+    const Plan& other_m = plan_in(*context);
+    CHECK_THAT(context->description(other_m),
+               Catch::Matchers::ContainsSubstring("(served from M = 16, tuned on Fake GPU"));
+    problem.n = 20;
+    CHECK_THAT(plan_in(*context).description,
+               Catch::Matchers::ContainsSubstring("the nearest stored kernel, tuned on Fake GPU"));
+    problem.n = SmallProduct::kN;
+    CHECK(context->kernel_counters().compiled == 0);
+    CHECK(context->store().requests(context->device().identity()).size() == 3);
+  }
+  // The winners of this GPU come first.
+  problem.m = SmallProduct::kM;
+  CHECK(plan_in(*context_on(cache, Policy::kTune)).is_final);
+  const auto context = context_on(cache, Policy::kStored);
+  CHECK(plan_in(*context).is_final);
+  problem.m = 12;
+  CHECK_THAT(context->description(plan_in(*context)),
+             Catch::Matchers::ContainsSubstring("served from M = 16, expected within"));
+}
+
 TEST_CASE("An exported layer in a read-only folder opens no NVRTC, whatever M is") {
   const TemporaryFolder folder;
   const fs::path image = folder.path() / "image", exported = image / "exported.db";

@@ -43,6 +43,8 @@ class Control {
 
   /// Limits the memory of each device, for later allocations.
   virtual void limit_memory(std::size_t bytes) = 0;
+  /// Names all devices, "Fake GPU" after a reset.
+  virtual void name_devices(const std::string& name) = 0;
   /// The next launch, and all later work on its stream, will never end. A call that would wait for
   /// it returns, and causes a complaint.
   virtual void hang_next_launch() = 0;

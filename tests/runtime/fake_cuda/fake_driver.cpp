@@ -118,8 +118,9 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   return Call("cuDeviceGet").result();
 }
 CUresult cuDeviceGetName(char* text, int size, CUdevice) {
-  std::snprintf(text, static_cast<std::size_t>(size), "Fake GPU");
-  return Call("cuDeviceGetName").result();
+  const Call call("cuDeviceGetName");
+  std::snprintf(text, static_cast<std::size_t>(size), "%s", call.state().device_name.c_str());
+  return call.result();
 }
 CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
   std::snprintf(text, static_cast<std::size_t>(size), "FFFF:FF:%02X.0", 0xf0 + device);

@@ -391,6 +391,7 @@ class TheControl final : public Control {
     state_.has_failed = state_.hangs = state_.next_launch_hangs = false;
     state_.lost = CUDA_SUCCESS;
     state_.memory_bytes = State().memory_bytes;
+    state_.device_name = State().device_name;
     this_thread.contexts.clear();
     this_thread.mode = kGlobal;
   }
@@ -409,6 +410,10 @@ class TheControl final : public Control {
   std::map<std::string, int> calls() const override {
     const std::scoped_lock lock(state_.mutex);
     return state_.calls;
+  }
+  void name_devices(const std::string& name) override {
+    const std::scoped_lock lock(state_.mutex);
+    state_.device_name = name;
   }
   void limit_memory(std::size_t bytes) override {
     const std::scoped_lock lock(state_.mutex);

@@ -164,6 +164,7 @@ struct State {
   Table<cuda::CUuserObject_st> user_objects;
   std::vector<std::shared_ptr<cuda::Capture>> captures;
   std::map<std::uintptr_t, Allocation> memory;
+  std::string device_name = "Fake GPU";
   std::size_t memory_bytes = std::size_t{1} << 30;  ///< per device
   unsigned long long last_id = 0;
 
