@@ -299,7 +299,7 @@ auto count(const Session& session, TuneResult::Origin origin) {
 
 void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run,
             const SessionOptions& options) {
-  int added = 0;
+  std::size_t added = 0;
   std::optional<Rung> rung = ladder.next(options.ladder_loss);
   for (; rung && run.goes_on(); rung = ladder.next(options.ladder_loss)) {
     TuneOptions few = options.shape;
