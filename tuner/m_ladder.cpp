@@ -58,13 +58,6 @@ std::int64_t nearest(const std::vector<std::int64_t>& sizes, std::int64_t m) {
       sizes, {}, [&](std::int64_t size) { return std::abs(log2_of(size) - log2_of(m)); });
 }
 
-bool same_alignments(const Problem& left, const Problem& right) {
-  return left.a.alignment_bytes == right.a.alignment_bytes &&
-         left.b.alignment_bytes == right.b.alignment_bytes &&
-         left.c.alignment_bytes == right.c.alignment_bytes &&
-         left.d.alignment_bytes == right.d.alignment_bytes;
-}
-
 }  // namespace
 
 std::string ladder_key(const Problem& problem) {
@@ -131,7 +124,7 @@ void MLadder::add_winner(const Record& winner) {
   }
   std::vector<Kernel>& of_candidate = kernels_[to_text(candidate)];
   auto kernel = std::ranges::find_if(of_candidate, [&](const Kernel& other) {
-    return same_alignments(other.tuned, winner.problem);
+    return same_alignment(other.tuned, winner.problem);
   });
   if (kernel == of_candidate.end()) {
     of_candidate.push_back({.candidate = candidate, .tuned = winner.problem});

@@ -42,14 +42,6 @@ bool comparable(const Problem& left, const Problem& right) {
          left.numerics == right.numerics && left.regime == right.regime;
 }
 
-bool same_alignment(const Problem& left, const Problem& right) {
-  const auto alignments = [](const Problem& problem) {
-    return std::array{problem.a.alignment_bytes, problem.b.alignment_bytes,
-                      problem.c.alignment_bytes, problem.d.alignment_bytes};
-  };
-  return alignments(left) == alignments(right) && left.alpha == right.alpha;
-}
-
 bool same_strides(const Problem& left, const Problem& right) {
   const auto strides = [](const Problem& problem) {
     return std::array{problem.a.leading_dimension, problem.b.leading_dimension,
@@ -147,6 +139,14 @@ void add_seed(std::vector<Instance>& seeds, const Candidate& seed, const Problem
 }
 
 }  // namespace
+
+bool same_alignment(const Problem& left, const Problem& right) {
+  const auto alignments = [](const Problem& problem) {
+    return std::array{problem.a.alignment_bytes, problem.b.alignment_bytes,
+                      problem.c.alignment_bytes, problem.d.alignment_bytes};
+  };
+  return alignments(left) == alignments(right) && left.alpha == right.alpha;
+}
 
 std::optional<double> distance(const Problem& left, const Problem& right) {
   if (!comparable(left, right)) {

@@ -231,29 +231,40 @@ class SessionRun {
   Session session_;
 };
 
-// The automatic ladders of the layers. They are prepared while the shapes are tuned, unless that
-// would disturb the timing.
+// The automatic ladders of the layers, taken one after the other. Each is prepared while the shapes
+// or the ladder before it are tuned, unless that would disturb the timing. Only one is prepared at a
+// time, because it compiles on all threads.
 class Ladders {
  public:
-  Ladders(Context& context, const std::vector<Layer>& layers) {
+  Ladders(Context& context, const std::vector<Layer>& layers) : context_(context), layers_(layers) {
     if (!layers.empty()) {
       context.complete_probe();
     }
-    const auto when =
-        context.device().compiling_disturbs_timing() ? std::launch::deferred : std::launch::async;
-    for (const Layer& layer : layers) {
-      ladders_.push_back(std::async(
-          when, [&context, &layer] { return std::make_unique<AutoLadder>(context, layer); }));
-    }
+    prepare_next();
   }
-  AutoLadder& at(std::size_t index) {
-    current_ = ladders_[index].get();
-    return *current_;
+  std::unique_ptr<AutoLadder> take_next() {
+    std::unique_ptr<AutoLadder> ladder = next_.get();
+    prepare_next();
+    return ladder;
   }
 
  private:
-  std::vector<std::future<std::unique_ptr<AutoLadder>>> ladders_;
-  std::unique_ptr<AutoLadder> current_;
+  void prepare_next() {
+    if (prepared_ == layers_.size()) {
+      return;
+    }
+    const auto when =
+        context_.device().compiling_disturbs_timing() ? std::launch::deferred : std::launch::async;
+    next_ = std::async(when, [this, &layer = layers_[prepared_]] {
+      return std::make_unique<AutoLadder>(context_, layer);
+    });
+    ++prepared_;
+  }
+
+  Context& context_;
+  const std::vector<Layer>& layers_;
+  std::size_t prepared_ = 0;
+  std::future<std::unique_ptr<AutoLadder>> next_;
 };
 
 constexpr std::size_t kFailureWidth = 60;
@@ -325,8 +336,11 @@ Session tune_shapes(Context& context, const WorkList& work, const SessionOptions
   for (const Shape& shape : work.shapes) {
     run.tune(shape, options.shape);
   }
-  for (std::size_t index = 0; index < work.layers.size() && run.goes_on(); ++index) {
-    extend(ladders.at(index), work.layers[index], run, options);
+  for (const Layer& layer : work.layers) {
+    if (!run.goes_on()) {
+      break;
+    }
+    extend(*ladders.take_next(), layer, run, options);
   }
   return run.end();
 }

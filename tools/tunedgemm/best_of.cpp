@@ -109,6 +109,14 @@ std::vector<Candidate> favourites_of_family(const Family& family, const Problem&
   return favourites;
 }
 
+bool is_stored(Context& context, const Instance& instance) {
+  Device& device = context.device();
+  const Toolchain& toolchain = device.toolchain();
+  return !context.store()
+              .find_binaries(instance.source(), toolchain, device.limits().arch, toolchain.compiler)
+              .empty();
+}
+
 std::vector<Candidate> triton_tutorial_candidates() {
   std::vector<Candidate> candidates;
   for (Config& config : mma_configs_of_triton_tutorial()) {

@@ -38,6 +38,9 @@ Candidate untuned_choice(Context& context, const Problem& problem, Neighbours ne
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
                                             const DeviceLimits& limits);
 
+/// Whether the store has a binary of the instance that the device may load.
+bool is_stored(Context& context, const Instance& instance);
+
 /// The 16 configs of Triton's tutorial, as configs of mma.
 std::vector<Candidate> triton_tutorial_candidates();
 

@@ -11,6 +11,7 @@
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/m_ladder.h"
 #include "tuner/neighbours.h"
@@ -47,17 +48,9 @@ struct Explanation {
 
 // The first choice that has a stored binary.
 std::optional<LadderChoice> stored_choice(Context& context, std::vector<LadderChoice> choices) {
-  const Toolchain& toolchain = context.device().toolchain();
-  const int architecture = context.device().limits().arch;
-  for (LadderChoice& choice : choices) {
-    const Source source = choice.instance.source();
-    if (!context.store()
-             .find_binaries(source, toolchain, architecture, toolchain.compiler)
-             .empty()) {
-      return std::move(choice);
-    }
-  }
-  return std::nullopt;
+  const auto first = std::ranges::find_if(
+      choices, [&](const LadderChoice& choice) { return is_stored(context, choice.instance); });
+  return first == choices.end() ? std::nullopt : std::optional(std::move(*first));
 }
 
 std::optional<ServedKernel> served_kernel(Context& context, const Problem& canonical,

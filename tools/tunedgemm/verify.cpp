@@ -15,6 +15,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_race.h"
+#include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/layer_list.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/decision.h"
@@ -57,12 +58,7 @@ std::vector<Problem> problems_of(Context& context, LayerList& layers) {
 }
 
 bool can_run(Context& context, const Instance& instance) {
-  Device& device = context.device();
-  return device.why_not_compile().empty() ||
-         !context.store()
-              .find_binaries(instance.source(), device.toolchain(), device.limits().arch,
-                             device.toolchain().compiler)
-              .empty();
+  return context.device().why_not_compile().empty() || is_stored(context, instance);
 }
 
 // The winner, then the fastest other candidates of its tuning, finalists first, and the default.
