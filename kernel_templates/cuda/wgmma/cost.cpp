@@ -13,37 +13,44 @@ namespace {
 // 225 sets of configs that earlier fits ranked high. In the geometric mean, the config that the
 // model ranks first is within 2.6 % of the best measured time. The best of the 4 configs that it
 // ranks highest is within 0.8 %, and the best of 16 is within 0.2 %.
-// The terms of the epilogue, of transposing, of the start and of split-K were fitted later
-// (LABBOOK.md, 2026-11-25), without timing those shapes again.
+// Later fits (LABBOOK.md, 2026-11-25) did not time those shapes again: first of the terms of the
+// epilogue, of transposing, of the start and of split-K; then of overlap, clusters, GPC-aware
+// rasterization and memory, to the times of 878 problems of ten layers.
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kL2BytesPerCycle = 78;          // when all SMs load; more if fewer do
 constexpr double kTransposedBytesPerCycle = 15;  // by the producer's other warps
 // Products and copies overlap, except for this fraction of the shorter time.
-constexpr double kOverlapLoss = 0.23;
-// Copies are slower if they read from memory instead of L2, and if a copied line straddles two
-// cache lines. The larger factor applies. kStraddleSlowdown is fitted to 3700 times of 10 shapes
-// with straddling rows (H200, 2026-11-22). The best of the 16 configs ranked highest is within 0.2
-// % of the best time with kStraddleSlowdown, and within 1.5 % without it.
-constexpr double kMemorySlowdown = 1.4, kStraddleSlowdown = 2;
+constexpr double kOverlapLoss = 0.08;
+// Copies are slower if a copied line straddles two cache lines. kStraddleSlowdown is fitted to 3700
+// times of 10 shapes with straddling rows (H200, 2026-11-22). The best of the 16 configs ranked
+// highest is within 0.2 % of the best time with kStraddleSlowdown, and within 1.5 % without it.
+constexpr double kStraddleSlowdown = 2;
+// Copies of an operand are slower by up to this factor if memory delivers it to several CTAs of a
+// cluster that wait for one another, although none of them reads the same part. It is largest if
+// two clusters read each part: 4096 x 4096 with 279 rows, bf16 nt, tile 64 x 144, takes 19.3 us
+// with clusters along the 4096, 16.6 us without clusters, and 15.5 us with clusters across.
+constexpr double kCoupledSlowdown = 1.4;
+// Reading from memory takes longer by up to this fraction if several clusters read each part of
+// both operands.
+constexpr double kSharedReading = 0.3;
 // Reading from memory slows down by this fraction for each row of the tile's shorter side, up to
 // kNarrowTile rows. Narrow tiles are therefore preferred if D has few rows: 1 x 128256 x 4096, bf16
 // nt, takes 247 us with the tile 64 x 256, and 239 to 242 us with the transposed tiles 256 x 16 and
 // 64 x 16.
-constexpr double kSlowdownPerRow = 0.0006;
+constexpr double kSlowdownPerRow = 0.0028;
 constexpr int kNarrowTile = 64;
 // The time of copies with gpc_aware, relative to the time without it: in one wave, in which all
-// CTAs begin together, and in several. Not fitted, but chosen for two measurements (LABBOOK.md):
-// 512 x 512 x 65536, f16 nn, one wave, 56.0 -> 47.0 us; and 8192^3, several waves, 1419 -> 1396 us.
-constexpr double kGpcAwareInOneWave = 0.6, kGpcAwareInWaves = 0.9;
+// CTAs begin together, and in several.
+constexpr double kGpcAwareInOneWave = 0.8, kGpcAwareInWaves = 0.97;
 // Cycles.
 constexpr double kStart = 300;  // until the first k tile arrives
-constexpr double kStartOfCluster = 300;
+constexpr double kStartOfCluster = 105;
 constexpr double kClaimOfClusterId = 550;
 constexpr double kBubbleOfTile = 800;  // between the products of two tiles of D
 constexpr double kHandOver = 110;      // from one ping-pong consumer to the other
-constexpr double kBarrierOfKTile = 27;
+constexpr double kBarrierOfKTile = 45;
 constexpr double kStartOfOperands = 9.5;       // per instruction
 constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
 // Copies should begin kLatency cycles before their products. If they begin later, kExposedPart of
@@ -77,11 +84,30 @@ double straddle_slowdown(const Matrix& matrix) {
   return 1 + (kStraddleSlowdown - 1) * (1 - aligned / wgmma::kSwizzleBytes);
 }
 
-double copy_cycles(const Problem& problem, const WgmmaShape& shape, double slowdown) {
-  const double row_bytes = static_cast<double>(shape.block_k) * shape.element_bytes;
-  return row_bytes *
-         (std::max(slowdown, straddle_slowdown(problem.a)) * shape.loaded_m() / shape.cluster_n +
-          std::max(slowdown, straddle_slowdown(problem.b)) * shape.loaded_n() / shape.cluster_m) /
+// The fraction of an operand's copies that are the first of their part, if this many clusters read
+// each part.
+double first_copies(std::int64_t readers) {
+  return 1 / static_cast<double>(std::max<std::int64_t>(readers, 1));
+}
+
+// The slowdown of an operand of which the CTAs of a cluster copy `parts` different parts.
+double coupled_slowdown(const Problem& problem, double first, int parts) {
+  return problem.regime == Regime::kWarm
+             ? 1
+             : 1 + kCoupledSlowdown * 4 * first * (1 - first) * std::log2(parts);
+}
+
+double copy_cycles(const Problem& problem, const WgmmaShape& shape) {
+  const Tiling clusters = shape.clusters(problem);
+  const double slowdown_of_a =
+      std::max(straddle_slowdown(problem.a),
+               coupled_slowdown(problem, first_copies(clusters.tiles_n), shape.cluster_m));
+  const double slowdown_of_b =
+      std::max(straddle_slowdown(problem.b),
+               coupled_slowdown(problem, first_copies(clusters.tiles_m), shape.cluster_n));
+  return shape.bytes_along_k() *
+         (slowdown_of_a * shape.loaded_m() / shape.cluster_n +
+          slowdown_of_b * shape.loaded_n() / shape.cluster_m) /
          kL2BytesPerCycle;
 }
 
@@ -134,13 +160,10 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
       products_cycles(shape) + 2 * transposed_bytes(shape) / kSharedBytesPerCycle;
   const double transposing_cycles = transposed_bytes(shape) / kTransposedBytesPerCycle;
   const double least_bytes = minimum_bytes(problem);
-  const double memory_slowdown =
-      least_bytes < static_cast<double>(limits.l2_bytes) ? 1 : kMemorySlowdown;
   const double gpc_factor = !shape.gpc_aware        ? 1
                             : work_tiles_of_cta > 1 ? kGpcAwareInWaves
                                                     : kGpcAwareInOneWave;
-  const double copying_cycles =
-      copy_cycles(problem, shape, memory_slowdown) * sm_utilization * gpc_factor;
+  const double copying_cycles = copy_cycles(problem, shape) * sm_utilization * gpc_factor;
   const double exposed_latency = std::max(0.0, kLatency - cycles_ahead(shape)) * kExposedPart;
   const double k_tile_cycles = std::max({multiply_cycles, copying_cycles, transposing_cycles}) +
                                kOverlapLoss * std::min(multiply_cycles, copying_cycles) +
@@ -175,9 +198,11 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double bytes_from_memory = bytes_read(problem, shape, static_cast<double>(grid));
   const bool stays_in_cache = least_bytes < static_cast<double>(limits.l2_bytes) / 2;
   const int narrow_side = std::min({shape.loaded_m(), shape.loaded_n(), kNarrowTile});
+  const Tiling clusters = shape.clusters(problem);
+  const double first = first_copies(std::min(clusters.tiles_m, clusters.tiles_n));
   const double reading_us =
       memory_us(stays_in_cache ? least_bytes : std::max(least_bytes, bytes_from_memory), limits) *
-      (1 + kSlowdownPerRow * narrow_side);
+      (1 + kSlowdownPerRow * narrow_side) * (1 + kSharedReading * (1 - first));
   const double compute_us = cycles_us(cycles, limits);
   return kLaunchUs + std::max(compute_us, reading_us) + std::min(compute_us, reading_us) / 20 +
          cycles_us(reduction_cycles, limits);
