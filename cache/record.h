@@ -130,7 +130,8 @@ struct TrialRecord {
   int sm_clock_mhz = 0;  ///< during the finals; 0 if unknown
 };
 
-/// The thoroughness of a tuning. Stored on disk: never renumber.
+/// The thoroughness of a tuning. kModel compares a few candidates, and no launch variants of the
+/// winner. Stored on disk: never renumber.
 enum class Rigor : std::int32_t { kModel = 0, kQuick = 1, kNormal = 2, kExhaustive = 3 };
 std::string_view name(Rigor rigor);
 std::optional<Rigor> parse_rigor(std::string_view text);

@@ -13,7 +13,7 @@ namespace {
 
 // The penalty, as log2, for each doubling between an M and the nearest M where the kernel was
 // measured: the tuner did not try the kernel at the tuned M between them.
-constexpr double kPenalty = 0.08;
+constexpr double kPenalty = 0.1;
 
 // The number of candidates, the best predicted first, among which the fastest is sought.
 constexpr std::size_t kLookedAt = 64;

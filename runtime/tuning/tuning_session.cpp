@@ -256,7 +256,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
     if (result.tuning.cancelled && options.in_background) {
       result.tuning.record.reset();
     }
-    if (result.tuning.record && !result.tuning.cancelled) {
+    if (result.tuning.record && !result.tuning.cancelled && options.rigor != Rigor::kModel) {
       choose_launch(device_, store_, options, result.tuning);
     }
   } catch (const DeviceError& error) {

@@ -25,8 +25,9 @@ constexpr std::size_t kMostPooled = 192;
 // their predictions exceed the kernel's by at most this factor: the model knows them less well.
 constexpr double kVariantScatter = 1.3;
 constexpr std::size_t kVariants = 2;
-// The number of kernels tried at a rung, besides the default.
-constexpr std::size_t kTried = 6;
+// The kernels tried at a rung, besides the default and the best stored one: those expected to be the
+// fastest, then those predicted to be the fastest, whatever the errors that were measured elsewhere.
+constexpr std::size_t kTriedAsExpected = 4, kTriedAsPredicted = 2;
 
 std::vector<std::int64_t> points_up_to(std::int64_t most_m) {
   std::set<std::int64_t> points{most_m};
@@ -47,6 +48,18 @@ std::vector<Instance> with_variants(const Instance& kernel, const DeviceLimits& 
     }
   }
   return all;
+}
+
+using TimedCandidate = std::pair<double, Candidate>;  // microseconds
+
+// Adds the first candidates of `sorted` that are not there yet, until there are `most`.
+void add_best(const std::vector<TimedCandidate>& sorted, std::size_t most,
+              std::vector<Candidate>& candidates) {
+  for (const auto& [us, candidate] : sorted) {
+    if (candidates.size() < most && std::ranges::find(candidates, candidate) == candidates.end()) {
+      candidates.push_back(candidate);
+    }
+  }
 }
 
 bool is_power_of_two(std::int64_t m) {
@@ -111,44 +124,59 @@ void AutoLadder::compile_pool() const {
   }
 }
 
+std::vector<Candidate> AutoLadder::candidates_at(const Point& point, const MLadder& ladder,
+                                                 const Candidate& stored) {
+  std::vector<TimedCandidate> expected, predicted;
+  for (const Instance& kernel : point.kernels) {
+    expected.emplace_back(ladder.expected_us(kernel), kernel.candidate);
+    predicted.emplace_back(kernel.predicted_us, kernel.candidate);
+  }
+  std::ranges::stable_sort(expected, {}, &TimedCandidate::first);
+  std::ranges::stable_sort(predicted, {}, &TimedCandidate::first);
+  std::vector<Candidate> candidates{stored};
+  add_best(expected, 1 + kTriedAsExpected, candidates);
+  add_best(predicted, 1 + kTriedAsExpected + kTriedAsPredicted, candidates);
+  return candidates;
+}
+
 std::optional<Rung> AutoLadder::next(double accepted_loss) {
   const Device& device = context_.device();
   const Problem& any = points_.front().problem;
   const MLadder ladder(any, device.limits(),
                        context_.store().tuned_at_other_m(any, device.identity()));
-  std::optional<Rung> worst;
+  const Point* worst = nullptr;
+  std::optional<LadderChoice> stored_at_worst;
+  double most_loss = accepted_loss;
   for (const Point& point : points_) {
-    const std::vector<LadderChoice> stored = ladder.choices(point.problem);
     const std::int64_t m = point.problem.m;
-    if (ladder.has(m) || proposed_.contains(m) || stored.empty()) {
+    if (ladder.has(m) || proposed_.contains(m)) {
       continue;
     }
-    std::vector<std::pair<double, Candidate>> expected;
+    std::vector<LadderChoice> stored = ladder.choices(point.problem);
+    if (stored.empty()) {
+      continue;
+    }
+    double best_us = std::numeric_limits<double>::infinity();
     for (const Instance& kernel : point.kernels) {
-      expected.emplace_back(ladder.expected_us(kernel), kernel.candidate);
+      best_us = std::min(best_us, ladder.expected_us(kernel));
     }
-    std::ranges::stable_sort(expected, {}, &std::pair<double, Candidate>::first);
-    const double loss = stored.front().expected_us / expected.front().first - 1;
-    if (!point.must_be_tuned && loss <= (worst ? worst->expected_loss : accepted_loss)) {
-      continue;
-    }
-    worst = {.shape = point.shape,
-             .candidates = {stored.front().instance.candidate},
-             .expected_loss = loss};
-    for (const auto& [us, candidate] : expected) {
-      if (worst->candidates.size() < kTried &&
-          std::ranges::find(worst->candidates, candidate) == worst->candidates.end()) {
-        worst->candidates.push_back(candidate);
-      }
+    const double loss = stored.front().expected_us / best_us - 1;
+    if (point.must_be_tuned || loss > most_loss) {
+      worst = &point;
+      stored_at_worst = std::move(stored.front());
+      most_loss = loss;
     }
     if (point.must_be_tuned) {
       break;
     }
   }
-  if (worst) {
-    proposed_.insert(canonical(worst->shape.problem).problem.m);
+  if (worst == nullptr) {
+    return std::nullopt;
   }
-  return worst;
+  proposed_.insert(worst->problem.m);
+  return Rung{.shape = worst->shape,
+              .candidates = candidates_at(*worst, ladder, stored_at_worst->instance.candidate),
+              .expected_loss = most_loss};
 }
 
 }  // namespace tunedgemm::internal

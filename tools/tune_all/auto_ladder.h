@@ -10,6 +10,7 @@
 
 #include "runtime/context/context.h"
 #include "tools/tune_all/work_list.h"
+#include "tuner/m_ladder.h"
 
 namespace tunedgemm::internal {
 
@@ -46,6 +47,9 @@ class AutoLadder {
 
   void fill_pool();
   void compile_pool() const;
+  /// The candidates to try at a point: the best stored one, then the most promising ones.
+  static std::vector<Candidate> candidates_at(const Point& point, const MLadder& ladder,
+                                              const Candidate& stored);
 
   Context& context_;
   std::vector<Point> points_;  ///< sorted by M
