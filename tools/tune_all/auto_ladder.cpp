@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,15 +15,11 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Neighbouring points differ by this factor.
+// Neighbouring points differ by at least this factor.
 const double kStep = std::exp2(1.0 / 16);
-// At every point a kernel of the pool is predicted to take at most this share longer than the best.
-constexpr double kPoolLoss = 0.03;
-constexpr std::size_t kMostPooled = 192;
-// The pool also gets variants of a kernel with the same tile, such as other clusters and orders, if
-// their predictions exceed the kernel's by at most this factor: the model knows them less well.
-constexpr double kVariantScatter = 1.3;
-constexpr std::size_t kVariants = 2;
+// Beside the cost model's favourite at a point the pool gets as many others of the same tile, such
+// as other clusters and orders: the model knows these less well.
+constexpr std::size_t kVariants = 1;
 // The kernels tried at a rung, besides the default and the best stored one: those expected to be the
 // fastest, then those predicted to be the fastest, whatever the errors that were measured elsewhere.
 constexpr std::size_t kTriedAsExpected = 4, kTriedAsPredicted = 2;
@@ -37,14 +32,12 @@ std::vector<std::int64_t> points_up_to(std::int64_t most_m) {
   return {points.begin(), points.end()};
 }
 
-// The kernel, and the best predicted of those with the same tile.
-std::vector<Instance> with_variants(const Instance& kernel, const DeviceLimits& limits) {
-  std::vector<Instance> all{kernel};
-  for (Instance& other : ranked_candidates(kernel.problem, limits)) {
-    if (all.size() <= kVariants && other.tile_key == kernel.tile_key &&
-        other.candidate != kernel.candidate &&
-        other.predicted_us <= kVariantScatter * kernel.predicted_us) {
-      all.push_back(std::move(other));
+// The candidate that the cost model favours, which a tuning tries as the default, and its variants.
+std::vector<Instance> favourites(const Problem& problem, const DeviceLimits& limits) {
+  std::vector<Instance> all;
+  for (Instance& instance : ranked_candidates(problem, limits)) {
+    if (all.size() <= kVariants && (all.empty() || instance.tile_key == all.front().tile_key)) {
+      all.push_back(std::move(instance));
     }
   }
   return all;
@@ -69,42 +62,29 @@ bool is_power_of_two(std::int64_t m) {
 }  // namespace
 
 AutoLadder::AutoLadder(Context& context, const Layer& layer) : context_(context) {
+  const DeviceLimits& limits = context.device().limits();
+  std::set<std::string> seen;
   for (const std::int64_t m : points_up_to(layer.most_m)) {
     Shape shape = layer.at(m);
     const Problem problem = canonical(shape.problem).problem;
-    points_.push_back({.shape = std::move(shape),
-                       .problem = problem,
-                       .must_be_tuned = is_power_of_two(m) || m == layer.most_m,
-                       .kernels = {default_candidate(problem, context.device().limits())}});
-  }
-  fill_pool();
-  if (!context.device().compiling_disturbs_timing()) {
-    compile_pool();
-  }
-}
-
-void AutoLadder::fill_pool() {
-  const DeviceLimits& limits = context_.device().limits();
-  std::vector<double> pooled_us(points_.size(), std::numeric_limits<double>::infinity());
-  const auto best = [&](std::size_t at) -> const Instance& { return points_[at].kernels.front(); };
-  const auto loss = [&](std::size_t at) { return pooled_us[at] / best(at).predicted_us - 1; };
-  std::vector<std::size_t> order(points_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  while (pool_.size() < kMostPooled && !interrupted()) {
-    const std::size_t worst = *std::ranges::max_element(order, {}, loss);
-    if (loss(worst) <= kPoolLoss) {
-      break;
-    }
-    for (const Instance& added : with_variants(best(worst), limits)) {
-      pool_.push_back(added);
-      for (const std::size_t at : order) {
-        Instantiation instance = instantiate(points_[at].problem, added.candidate, limits);
-        if (instance) {
-          pooled_us[at] = std::min(pooled_us[at], instance->predicted_us);
-          points_[at].kernels.push_back(std::move(instance).value());
-        }
+    for (Instance& kernel : favourites(problem, limits)) {
+      if (seen.insert(to_text(kernel.candidate)).second) {
+        pool_.push_back(std::move(kernel));
       }
     }
+    points_.push_back({.shape = std::move(shape),
+                       .problem = problem,
+                       .must_be_tuned = is_power_of_two(m) || m == layer.most_m});
+  }
+  for (Point& point : points_) {
+    for (const Instance& kernel : pool_) {
+      if (Instantiation instance = instantiate(point.problem, kernel.candidate, limits)) {
+        point.kernels.push_back(std::move(instance).value());
+      }
+    }
+  }
+  if (!context.device().compiling_disturbs_timing()) {
+    compile_pool();
   }
 }
 

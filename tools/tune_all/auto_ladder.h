@@ -21,9 +21,8 @@ struct Rung {
   double expected_loss = 0;           ///< of the best stored kernel at this M
 };
 
-/// The cost model's best configs at some 200 values of M give the pool: few enough kernels to
-/// compile them all, and at each of these M one of them is predicted within 3 % of the best. A ladder
-/// begins with a few M that are tuned as usual, from which the model's errors are learnt. Then it
+/// The cost model's favourites at some 200 values of M give the pool, which is compiled ahead. A
+/// ladder begins with a few M that are tuned as usual, from which the model's errors are learnt. Then it
 /// gets the powers of two, and then, one by one, the M at which the stored winners are expected to
 /// lose most compared with the pool. At these M only the most promising kernels are tried, so each
 /// takes a fraction of a second. Used by one thread at a time; the context must outlive it.
@@ -40,12 +39,11 @@ class AutoLadder {
  private:
   struct Point {
     Shape shape;
-    Problem problem;                ///< canonical
-    bool must_be_tuned = false;     ///< whatever is expected
-    std::vector<Instance> kernels;  ///< the model's best, then those of the pool that are legal
+    Problem problem;                     ///< canonical
+    bool must_be_tuned = false;          ///< whatever is expected
+    std::vector<Instance> kernels = {};  ///< those of the pool that are legal
   };
 
-  void fill_pool();
   void compile_pool() const;
   /// The candidates to try at a point: the best stored one, then the most promising ones.
   static std::vector<Candidate> candidates_at(const Point& point, const MLadder& ladder,
