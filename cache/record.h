@@ -166,7 +166,7 @@ struct Record {
 /// A tuned problem: its winner, and the candidates that were timed.
 struct TunedProblem {
   Record winner;
-  std::vector<TrialRecord> timed;  ///< their measurements have no samples
+  std::vector<TrialRecord> timed;
 };
 
 /// Whether the tuning had at least normal rigor and was finished.

@@ -205,6 +205,13 @@ void Store::renew(const OutdatedWinner& winner) {
   });
 }
 
+std::vector<Record> Store::winners(const Problem& problem, const DeviceIdentity& device) const {
+  return no_throw(*archive_, std::vector<Record>(), [&] {
+    return archive_->look_up_winners(
+        {fingerprint(canonical(problem).problem), fingerprint(device)});
+  });
+}
+
 std::vector<Record> Store::neighbours(const Problem& problem, const DeviceIdentity& device,
                                       int count) const {
   return winners_near(*archive_, find_neighbours, problem, device, count);
@@ -222,14 +229,11 @@ std::vector<TunedProblem> Store::tuned_at_other_m(const Problem& problem,
     const std::string device_fingerprint = fingerprint(device);
     std::vector<TunedProblem> tuned;
     archive_->read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      std::multimap<std::string, TrialRecord> timed =
+      std::map<std::string, std::vector<TrialRecord>> timed =
           read_timed_at_other_m(connection, target, device_fingerprint);
       for (Record& winner : find_winners_at_other_m(connection, target, device_fingerprint)) {
-        const auto [first, last] = timed.equal_range(fingerprint(winner.problem));
-        TunedProblem& added = tuned.emplace_back();
-        added.winner = std::move(winner);
-        std::transform(first, last, std::back_inserter(added.timed),
-                       [](const auto& of_problem) { return of_problem.second; });
+        const std::vector<TrialRecord>& of_problem = timed[fingerprint(winner.problem)];
+        tuned.push_back({std::move(winner), of_problem});
       }
       return false;
     });

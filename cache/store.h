@@ -151,6 +151,9 @@ class Store {
   /// template compiles to the same machine code.
   void renew(const OutdatedWinner& winner);
 
+  /// The problem's winners on the device, with all toolchains. Includes void and stale winners.
+  std::vector<Record> winners(const Problem& problem, const DeviceIdentity& device) const;
+
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
   /// at most `count` problems per file, the nearest in M, N, K and batch first. Includes void and
   /// stale winners. The ratios of M, N, K and batch have a product of at most 16.
@@ -164,7 +167,8 @@ class Store {
 
   /// The tuned problems of the device that differ from this one in M, and otherwise at most in
   /// strides, alignments and launch regime; sorted by M. Problems that were tuned with several
-  /// toolchains appear once for each of them. Includes void and stale winners.
+  /// toolchains appear once for each of them. Includes void and stale winners. Their trials have only
+  /// the candidate, the predicted time and the median.
   std::vector<TunedProblem> tuned_at_other_m(const Problem& problem,
                                              const DeviceIdentity& device) const;
 

@@ -207,10 +207,8 @@ std::vector<TunedProblem> tuned_elsewhere(const Store& store, const Problem& pro
                                           const DeviceIdentity& device) {
   std::vector<TunedProblem> elsewhere;
   for (const DeviceIdentity& similar : store.similar_devices(device)) {
-    for (TunedProblem& tuned : store.tuned_at_other_m(problem, similar)) {
-      if (tuned.winner.problem == problem) {
-        elsewhere.push_back(std::move(tuned));
-      }
+    for (const Record& winner : store.winners(problem, similar)) {
+      elsewhere.push_back({winner, store.trials({problem, similar, winner.toolchain})});
     }
   }
   return elsewhere;

@@ -206,18 +206,30 @@ std::int64_t Connection::find_or_insert(std::string_view table, const Column& un
   return sqlite3_last_insert_rowid(handle());
 }
 
-Statement::Statement(const Connection& connection, std::string_view sql) {
-  sqlite3_stmt* prepared = nullptr;
-  const int code = sqlite3_prepare_v2(connection.handle(), sql.data(), static_cast<int>(sql.size()),
-                                      &prepared, nullptr);
-  handle_.reset(prepared);
-  if (code != SQLITE_OK) {
-    fail(connection.handle(), code, "preparing " + std::string(sql.substr(0, 80)));
+Statement::Statement(const Connection& connection, std::string_view sql)
+    : idle_(*connection.idle_) {
+  auto found = idle_.find(sql);
+  if (found == idle_.end()) {
+    sqlite3_stmt* prepared = nullptr;
+    const int code =
+        sqlite3_prepare_v3(connection.handle(), sql.data(), static_cast<int>(sql.size()),
+                           SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
+    if (code != SQLITE_OK) {
+      fail(connection.handle(), code, "preparing " + std::string(sql.substr(0, 80)));
+    }
+    found = idle_.try_emplace(std::string(sql), prepared).first;
   }
+  prepared_ = idle_.extract(found);
+}
+
+Statement::~Statement() {
+  sqlite3_reset(handle());  // ends its transaction
+  sqlite3_clear_bindings(handle());
+  idle_.insert(std::move(prepared_));
 }
 
 void Statement::bind_one(int parameter, const Value& value) {
-  sqlite3_stmt* statement = handle_.get();
+  sqlite3_stmt* statement = handle();
   const int code = std::visit(
       [&](const auto& held) {
         using Held = std::remove_cvref_t<decltype(held)>;
@@ -244,13 +256,13 @@ void Statement::bind_one(int parameter, const Value& value) {
 }
 
 bool Statement::step() {
-  const int code = sqlite3_step(handle_.get());
+  const int code = sqlite3_step(handle());
   if (code == SQLITE_ROW) {
     return true;
   }
   if (code != SQLITE_DONE) {
-    fail(sqlite3_db_handle(handle_.get()), code,
-         "running " + std::string(sqlite3_sql(handle_.get())).substr(0, 80));
+    fail(sqlite3_db_handle(handle()), code,
+         "running " + std::string(sqlite3_sql(handle())).substr(0, 80));
   }
   return false;
 }
@@ -261,11 +273,11 @@ void Statement::run() {
 }
 
 Value Statement::value(int column) const {
-  switch (sqlite3_column_type(handle_.get(), column)) {
+  switch (sqlite3_column_type(handle(), column)) {
     case SQLITE_INTEGER:
-      return static_cast<std::int64_t>(sqlite3_column_int64(handle_.get(), column));
+      return static_cast<std::int64_t>(sqlite3_column_int64(handle(), column));
     case SQLITE_FLOAT:
-      return sqlite3_column_double(handle_.get(), column);
+      return sqlite3_column_double(handle(), column);
     case SQLITE_TEXT: {
       std::string text;
       read_one(column, text);
@@ -282,36 +294,36 @@ Value Statement::value(int column) const {
 }
 
 void Statement::read_one(int column, std::int64_t& variable) const {
-  variable = sqlite3_column_int64(handle_.get(), column);
+  variable = sqlite3_column_int64(handle(), column);
 }
 
 void Statement::read_one(int column, int& variable) const {
-  variable = sqlite3_column_int(handle_.get(), column);
+  variable = sqlite3_column_int(handle(), column);
 }
 
 void Statement::read_one(int column, bool& variable) const {
-  variable = sqlite3_column_int(handle_.get(), column) != 0;
+  variable = sqlite3_column_int(handle(), column) != 0;
 }
 
 void Statement::read_one(int column, double& variable) const {
-  variable = sqlite3_column_double(handle_.get(), column);
+  variable = sqlite3_column_double(handle(), column);
 }
 
 void Statement::read_one(int column, std::string& variable) const {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
-  const int bytes = sqlite3_column_bytes(handle_.get(), column);
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(handle(), column));
+  const int bytes = sqlite3_column_bytes(handle(), column);
   variable.assign(text != nullptr ? text : "", static_cast<std::size_t>(bytes));
 }
 
 void Statement::read_one(int column, std::vector<std::byte>& variable) const {
-  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(handle_.get(), column));
-  const int count = sqlite3_column_bytes(handle_.get(), column);
+  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(handle(), column));
+  const int count = sqlite3_column_bytes(handle(), column);
   variable.assign(bytes, bytes + count);
 }
 
 void Statement::read_one(int column, std::vector<float>& variable) const {
-  const void* bytes = sqlite3_column_blob(handle_.get(), column);
-  const auto count = static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column));
+  const void* bytes = sqlite3_column_blob(handle(), column);
+  const auto count = static_cast<std::size_t>(sqlite3_column_bytes(handle(), column));
   variable.resize(count / sizeof(float));
   if (!variable.empty()) {
     std::memcpy(variable.data(), bytes, variable.size() * sizeof(float));

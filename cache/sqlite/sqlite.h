@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -84,6 +86,12 @@ struct Column {
   }
 };
 
+struct Finalize {
+  void operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+};
+/// Prepared statements by their SQL.
+using Prepared = std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, std::less<>>;
+
 /// One database. Move-only; used by one thread at a time.
 class Connection {
  public:
@@ -130,26 +138,33 @@ class Connection {
   sqlite3* handle() const { return handle_.get(); }
 
  private:
+  friend class Statement;
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   Connection(sqlite3* opened, int busy_timeout_ms)
       : busy_timeout_(std::make_unique<BusyTimeout>(std::chrono::milliseconds(busy_timeout_ms))),
-        handle_(opened) {}
+        handle_(opened),
+        idle_(std::make_unique<Prepared>()) {}
 
   std::unique_ptr<BusyTimeout> busy_timeout_;  // SQLite keeps its address
   std::unique_ptr<sqlite3, Close> handle_;
+  std::unique_ptr<Prepared> idle_;  // statements keep its address
 };
 
-/// One statement. Move-only; must not outlive its connection.
+/// One statement; must not outlive its connection. The connection keeps it prepared for the next
+/// Statement with the same SQL, because preparing a query takes longer than most queries run.
 class Statement {
  public:
   Statement(const Connection& connection, std::string_view sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
 
   /// Resets the statement, so that it can run again, and binds the parameters in order.
   template <class... T>
   Statement& bind(const T&... values) {
-    sqlite3_reset(handle_.get());
+    sqlite3_reset(handle());
     int parameter = 0;
     (bind_one(++parameter, values), ...);
     return *this;
@@ -172,11 +187,9 @@ class Statement {
     (read_one(column++, variables), ...);
   }
 
-  int column_count() const { return sqlite3_column_count(handle_.get()); }
-  std::string column_name(int column) const { return sqlite3_column_name(handle_.get(), column); }
-  bool is_null(int column) const {
-    return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
-  }
+  int column_count() const { return sqlite3_column_count(handle()); }
+  std::string column_name(int column) const { return sqlite3_column_name(handle(), column); }
+  bool is_null(int column) const { return sqlite3_column_type(handle(), column) == SQLITE_NULL; }
   Value value(int column) const;
 
   void read_one(int column, std::int64_t& variable) const;
@@ -195,10 +208,10 @@ class Statement {
   }
 
  private:
-  struct Finalize {
-    void operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
-  };
-  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+  sqlite3_stmt* handle() const { return prepared_.mapped().get(); }
+
+  Prepared& idle_;
+  Prepared::node_type prepared_;
 };
 
 /// The samples as they are stored: the bytes of the floats.

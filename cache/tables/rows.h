@@ -130,11 +130,10 @@ void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRe
 /// Marks all trials of the key as not measured in the current winner's finals.
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
-/// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints;
-/// without samples.
-std::multimap<std::string, TrialRecord> read_timed_at_other_m(const sqlite::Connection& connection,
-                                                              const Problem& canonical,
-                                                              const std::string& device);
+/// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints. Reads
+/// only the candidate, the predicted time and the median.
+std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
+    const sqlite::Connection& connection, const Problem& canonical, const std::string& device);
 
 // kernel_rows.cpp: compiled binaries. A stored binary will be executed, and SQLite does not notice
 // a changed byte in a blob. Each row therefore has the SHA-256 of the binary.

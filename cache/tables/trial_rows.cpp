@@ -72,30 +72,29 @@ std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const
   return trials;
 }
 
-std::multimap<std::string, TrialRecord> read_timed_at_other_m(const sqlite::Connection& connection,
-                                                              const Problem& canonical,
-                                                              const std::string& device) {
+std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
+    const sqlite::Connection& connection, const Problem& canonical, const std::string& device) {
   sqlite::Statement rows(
       connection,
-      "SELECT p.fingerprint, c.family, c.knobs, t.family_fingerprint, t.final_round, "
-      "t.predicted_us, t.median_us, t.low_us, t.high_us FROM trial t "
+      "SELECT p.fingerprint, c.family, c.knobs, t.family_fingerprint, t.predicted_us, t.median_us "
+      "FROM trial t "
       "JOIN config c ON c.id = t.config JOIN problem p ON p.id = t.problem "
       "JOIN (SELECT id, fingerprint AS device_fingerprint FROM device) d ON d.id = t.device "
       "WHERE " +
           std::string(kOfOneClass) +
           " AND n = ?11 AND k = ?12 AND batch = ?13 AND t.median_us IS NOT NULL ORDER BY t.id");
   bind_class(rows, canonical, device, canonical.n, canonical.k, canonical.batch);
-  std::multimap<std::string, TrialRecord> trials;
+  std::map<std::string, std::vector<TrialRecord>> trials;
   while (rows.step()) {
     TrialRecord trial;
     Measurement measurement;
     std::string problem, knobs;
-    rows.read(problem, trial.family, knobs, trial.family_fingerprint, trial.final_round,
-              trial.predicted_us, measurement.median_us, measurement.low_us, measurement.high_us);
+    rows.read(problem, trial.family, knobs, trial.family_fingerprint, trial.predicted_us,
+              measurement.median_us);
     if (auto config = parse_config(knobs)) {
       trial.config = std::move(*config);
       trial.measurement = std::move(measurement);
-      trials.emplace(std::move(problem), std::move(trial));
+      trials[problem].push_back(std::move(trial));
     }
   }
   return trials;

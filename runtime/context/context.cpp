@@ -253,6 +253,11 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy,
       return plan;
     }
   }
+  if (!stored_first) {
+    if (auto plan = plan_within(miss, accepted_loss > 0 ? accepted_loss : kUsualAcceptedLoss)) {
+      return plan;
+    }
+  }
   std::string why_not = "the environment failed, see the log";
   if (auto plan = try_or_log(problem, [&] { return maker_.from_model(miss, why_not); })) {
     ++counters_.model;
@@ -287,7 +292,7 @@ std::unique_ptr<Plan> Context::plan_of_stored(PlanMaker::Miss& miss) {
 
 std::unique_ptr<Plan> Context::plan_within(PlanMaker::Miss& miss, double accepted_loss) {
   auto plan = try_or_log(miss.problem(), [&] { return maker_.from_ladder(miss); });
-  if (plan == nullptr || !is_within(*plan, accepted_loss)) {
+  if (plan == nullptr || maker_.expected_loss(*plan, miss.ranked()) > accepted_loss) {
     return nullptr;
   }
   ++counters_.nearest;

@@ -41,6 +41,10 @@ enum class Policy : std::int32_t {
 std::string_view name(Policy policy);
 std::optional<Policy> parse_policy(std::string_view text);
 
+/// Policy compile runs a stored kernel of another M, and compiles nothing, if the expected loss is at
+/// most this and the caller has accepted no other.
+inline constexpr double kUsualAcceptedLoss = 0.05;
+
 struct ContextOptions {
   /// Null: automatic_backend().
   const Backend* backend = nullptr;
@@ -79,7 +83,8 @@ class Context {
   /// DeviceError.
   ///
   /// If `accepted_loss` is not 0, policy tune does not tune a problem that a stored kernel of
-  /// another M computes with at most this expected loss (PlanMaker::expected_loss).
+  /// another M computes with at most this expected loss (PlanMaker::expected_loss). Policy compile
+  /// does not compile for such a problem either; for it, 0 is kUsualAcceptedLoss.
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {},
                    double accepted_loss = 0);

@@ -76,8 +76,11 @@ double PlanMaker::expected_loss(const Plan& plan) {
     return 0;
   }
   ++rankings_;
-  return ladder_of(plan.problem, device_.identity())
-      ->expected_loss(plan.expected_us, ranked_candidates(plan.problem, device_.limits()));
+  return expected_loss(plan, ranked_candidates(plan.problem, device_.limits()));
+}
+
+double PlanMaker::expected_loss(const Plan& plan, std::span<const Instance> ranked) {
+  return ladder_of(plan.problem, device_.identity())->expected_loss(plan.expected_us, ranked);
 }
 
 const std::string& PlanMaker::description(const Plan& plan) {

@@ -86,8 +86,9 @@ class PlanMaker {
 
   /// For a kernel that was tuned for another M: the share of time that it is expected to take longer
   /// than the winner that a tuning would find. Ranks the problem's candidates, which takes
-  /// milliseconds.
+  /// milliseconds, unless the caller has them ranked.
   double expected_loss(const Plan& plan);
+  double expected_loss(const Plan& plan, std::span<const Instance> ranked);
   /// One line for people. For a kernel that was tuned for another M, calls expected_loss() the first
   /// time. Lives as long as the plan.
   const std::string& description(const Plan& plan);

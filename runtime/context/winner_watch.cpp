@@ -16,19 +16,20 @@ WinnerWatch::~WinnerWatch() {
 
 void WinnerWatch::start() {
   const std::scoped_lock lock(mutex_);
-  if (is_stopped_) {
+  if (is_stopped_ || is_wanted_) {
     return;
   }
-  is_wanted_ = true;
-  changed_.notify_all();
   if (!thread_.joinable()) {
     try {
       thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     } catch (const std::system_error& error) {
       log_info(std::string("winners of other processes are not noticed, for want of a thread: ") +
                error.what());
+      return;
     }
   }
+  is_wanted_ = true;
+  changed_.notify_all();
 }
 
 void WinnerWatch::stop() noexcept {

@@ -109,11 +109,17 @@ void print_line(std::string_view title, const std::string& text) {
 
 std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
+    const auto& served = explanation.served;
+    const bool compile_serves = served && served->expected_loss.value_or(1) <= kUsualAcceptedLoss;
     std::string text =
         "model: the cache has no winner for this problem; this is the cost model's choice or a "
-        "similar shape's or device's winner (policy compile); policy tune would tune it first";
-    if (const auto& served = explanation.served) {
-      text += "; policy stored would run " + to_text(served->candidate) + ", " + served->origin;
+        "similar shape's or device's winner";
+    text += compile_serves ? "" : " (policy compile)";
+    text += "; policy tune would tune it first";
+    if (served) {
+      text += compile_serves ? "; policy compile and policy stored would run "
+                             : "; policy stored would run ";
+      text += to_text(served->candidate) + ", " + served->origin;
     }
     return text;
   }

@@ -223,8 +223,10 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   TUNEDGEMM_POLICY_TUNE = 1,    /**< Tune now, within the budget, then run the winner. */
   /** Run a kernel as STORED does, else as COMPILE; tune in a thread while the context is idle. */
   TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND = 2,
-  /** Run the cost model's choice or a near problem's winner, compiled in a second or two if it is
-   * not stored. Note the problem for `tune-all --from-requests`. */
+  /** Run the stored kernel that STORED takes from another M, if it is expected to take at most 5 %
+   * longer than the winner would (see accepted_loss), else the cost model's choice or a near
+   * problem's winner, compiled in a second or two if it is not stored. Note the problem for
+   * `tune-all --from-requests`. */
   TUNEDGEMM_POLICY_COMPILE = 3,
   /** Neither tune nor compile: run the best stored or linked-in kernel that computes the
    * problem, else fail with TUNEDGEMM_STATUS_NOT_TUNED. Note the problem. */
@@ -246,8 +248,9 @@ typedef struct tunedgemm_plan_options {
   tunedgemm_policy policy; /**< On a miss. TUNE and FAIL also act on plans without a winner. */
   tunedgemm_launch_regime launch_regime; /**< Calls without a plan are isolated. */
   const char* name; /**< Shown with the request in the view `missing`, or NULL. */
-  /** With policy TUNE: a stored kernel that was tuned for another M is used, not tuned again, if it
-   * is expected to take at most this share longer than the winner would; 0.05 is 5 %. 0: tune. */
+  /** With policies TUNE and COMPILE: a stored kernel that was tuned for another M is used, and
+   * nothing is tuned or compiled, if it is expected to take at most this share longer than the winner
+   * would; 0.05 is 5 %. 0: TUNE tunes, COMPILE accepts 5 %. */
   double accepted_loss;
 } tunedgemm_plan_options;
 

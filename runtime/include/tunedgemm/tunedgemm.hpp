@@ -147,7 +147,7 @@ struct PlanOptions {
   tunedgemm_launch_regime launch_regime =
       TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
   const char* name = nullptr;     ///< for requests; null: none
-  double accepted_loss = 0;       ///< with policy TUNE; 0.05 accepts a kernel within 5 %
+  double accepted_loss = 0;       ///< with TUNE or COMPILE; 0.05 accepts a kernel within 5 %
 };
 
 /// A problem with its kernel. A plain value that refers to a plan of a context; the context must

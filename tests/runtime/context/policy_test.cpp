@@ -134,6 +134,48 @@ TEST_CASE("Policy tune accepts a kernel of another M whose expected loss is smal
   CHECK(&served.newest() == &tuned);
 }
 
+TEST_CASE("Policy compile compiles only if no kernel of another M is expected to be fast") {
+  const PlainBackend backend;
+  ContextOptions options;
+  options.backend = &backend;
+  options.policy = Policy::kCompile;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  const Problem tuned = canonical(to_problem(HostCall(640, 51, 31).key())).problem;
+  const auto ranked = ranked_candidates(tuned, backend.open({})->limits());
+  // A context whose cache has this winner, which takes as long as predicted.
+  const auto context_with = [&](const Instance& winner) {
+    auto context = Context::create(options);
+    Device& device = context->device();
+    const double us = winner.predicted_us;
+    Record record = winner_record(winner, device);
+    record.measurement = {.median_us = us, .low_us = us, .high_us = us, .samples_us = {1, 1}};
+    const Source source = winner.source();
+    const Binary binary = std::get<Binary>(device.compile(source));
+    CHECK(context->store().put(record, source, binary, {}).stored);
+    return context;
+  };
+  {
+    const auto context = context_with(ranked.front());
+    const Plan& plan = context->plan(HostCall(639, 51, 31).checked(), {});
+    CHECK(plan.candidate == ranked.front().candidate);
+    CHECK_THAT(context->description(plan),
+               ContainsSubstring("served from M = 640, expected within "));
+    CHECK_FALSE(plan.is_final);
+    CHECK(context->kernel_counters().compiled == 0);
+    CHECK(context->store().requests(context->device().identity()).size() == 1);
+  }
+  for (const double accepted_loss : {0.0, 0.05, 100.0}) {
+    const bool accepts = accepted_loss > 1;
+    const auto context = context_with(ranked.back());
+    const Plan& plan = context->plan(HostCall(8, 51, 31).checked(), {}, {}, "", accepted_loss);
+    CHECK(plan.tuned_m == (accepts ? 640 : 0));
+    CHECK_THAT(plan.description,
+               ContainsSubstring(accepts ? "served from M = 640" : "chosen by the model"));
+    CHECK(context->kernel_counters().compiled == (accepts ? 0 : 1));
+    CHECK(context->rankings() == 1);
+  }
+}
+
 TEST_CASE("Policy stored uses a kernel that needs less alignment") {
   const TemporaryFolder folder;
   HostCall unaligned(33, 31, 29);
