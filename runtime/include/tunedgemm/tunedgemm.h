@@ -249,12 +249,13 @@ typedef struct tunedgemm_plan_options {
   tunedgemm_launch_regime launch_regime; /**< Calls without a plan are isolated. */
   const char* name; /**< Shown with the request in the view `missing`, or NULL. */
   /** With policies TUNE and COMPILE: a stored kernel that was tuned for another M is used, and
-   * nothing is tuned or compiled, if it is expected to take at most this share longer than the winner
-   * would; 0.05 is 5 %. 0: TUNE tunes, COMPILE accepts 5 %. */
+   * nothing is tuned or compiled, if it is expected to take at most this share longer than the
+   * winner would; 0.05 is 5 %. 0: TUNE tunes, COMPILE accepts 5 %. */
   double accepted_loss;
 } tunedgemm_plan_options;
 
-/** Sets the defaults: the context's policy, isolated, no name, no accepted loss. `options` must not be NULL. */
+/** Sets the defaults: the context's policy, isolated, no name, no accepted loss. `options` must not
+ * be NULL. */
 TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
 
 /** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch. May read the
