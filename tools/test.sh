@@ -47,3 +47,6 @@ bash tools/fuzz.sh 10
 
 say "All tests"
 cmake --workflow --preset dev
+
+say "Python package"
+bash tools/test_python.sh

@@ -1,0 +1,374 @@
+// The extension module tunedgemm._core: contexts, plans and matmul over the C interface. The package
+// tunedgemm (the Python files) adds what needs the producer of an array: outputs and streams.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "runtime/python/problem.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tunedgemm::python {
+namespace {
+
+// Raises the exception of the package for a failed call, with the library's sentence.
+void check(tunedgemm_status status) {
+  if (status == TUNEDGEMM_STATUS_OK) {
+    return;
+  }
+  const std::string message = tunedgemm_error_message();
+  const nb::object by_status = nb::module_::import_("tunedgemm._errors").attr("BY_STATUS");
+  const nb::object type = by_status[nb::int_(static_cast<int>(status))];
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+Array writable(const nb::object& out) {
+  nb::ndarray<> array;
+  if (!nb::try_cast(out, array)) {
+    throw nb::value_error("out is read-only, or has no DLPack; pass an array that may be written");
+  }
+  return Array(array);
+}
+
+struct ContextOptions {
+  std::string device = "auto";
+  std::optional<std::string> cache;
+  std::string policy = "default", rigor = "default";
+  int threads = 0, candidates = 0;
+  double seconds = 0;
+};
+
+template <class Value>
+Value named(std::string_view argument, const std::string& name,
+            const std::map<std::string, Value>& values) {
+  const auto found = values.find(name);
+  if (found != values.end()) {
+    return found->second;
+  }
+  std::string known;
+  for (const auto& one : values) {
+    known += (known.empty() ? "" : ", ") + one.first;
+  }
+  throw nb::value_error(
+      (std::string(argument) + " is '" + name + "'; it may be one of: " + known).c_str());
+}
+
+tunedgemm_policy policy_of(const std::string& name) {
+  return named<tunedgemm_policy>("policy", name,
+                                 {{"default", TUNEDGEMM_POLICY_DEFAULT},
+                                  {"tune", TUNEDGEMM_POLICY_TUNE},
+                                  {"tune_in_background", TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND},
+                                  {"compile", TUNEDGEMM_POLICY_COMPILE},
+                                  {"stored", TUNEDGEMM_POLICY_STORED},
+                                  {"fail", TUNEDGEMM_POLICY_FAIL}});
+}
+
+tunedgemm_rigor rigor_of(const std::string& name) {
+  return named<tunedgemm_rigor>("rigor", name,
+                                {{"default", TUNEDGEMM_RIGOR_DEFAULT},
+                                 {"quick", TUNEDGEMM_RIGOR_QUICK},
+                                 {"normal", TUNEDGEMM_RIGOR_NORMAL},
+                                 {"exhaustive", TUNEDGEMM_RIGOR_EXHAUSTIVE}});
+}
+
+// "auto", "host", "cuda" or "cuda:1".
+void set_device(const std::string& device, tunedgemm_context_options& options) {
+  const std::string kind = device.substr(0, device.find(':'));
+  options.backend = named<tunedgemm_backend>("device", kind,
+                                             {{"auto", TUNEDGEMM_BACKEND_AUTO},
+                                              {"host", TUNEDGEMM_BACKEND_HOST},
+                                              {"cuda", TUNEDGEMM_BACKEND_CUDA}});
+  if (kind == device) {
+    return;
+  }
+  const std::string number = device.substr(kind.size() + 1);
+  const bool is_number = !number.empty() && number.size() < 5 &&
+                         number.find_first_not_of("0123456789") == std::string::npos;
+  if (kind != "cuda" || !is_number) {
+    throw nb::value_error(
+        ("device is '" + device + "'; write 'cuda:1' for the second GPU").c_str());
+  }
+  options.ordinal = std::stoi(number);
+}
+
+class Context {
+ public:
+  explicit Context(const ContextOptions& wanted) {
+    tunedgemm_context_options options;
+    tunedgemm_context_options_init(&options);
+    set_device(wanted.device, options);
+    options.cache_path = wanted.cache ? wanted.cache->c_str() : nullptr;
+    options.policy = policy_of(wanted.policy);
+    options.rigor = rigor_of(wanted.rigor);
+    options.host_threads = wanted.threads;
+    options.tune_seconds = wanted.seconds;
+    options.tune_candidates = wanted.candidates;
+    tunedgemm_context* context = nullptr;
+    tunedgemm_status status;
+    {
+      const nb::gil_scoped_release released;
+      status = tunedgemm_context_create(&options, &context);
+    }
+    check(status);
+    context_.reset(context, tunedgemm_context_destroy);
+  }
+
+  // The caller's copy keeps the context while it is used, should another thread close it.
+  std::shared_ptr<tunedgemm_context> get() const {
+    if (!context_) {
+      throw nb::value_error("the context is closed; make another one");
+    }
+    return context_;
+  }
+
+  void close() {
+    std::shared_ptr<tunedgemm_context> closed = std::move(context_);
+    const nb::gil_scoped_release released;
+    closed.reset();
+  }
+
+  std::string report() const {
+    const std::shared_ptr<tunedgemm_context> context = get();
+    std::string text(tunedgemm_context_report(context.get(), nullptr, 0), '\0');
+    tunedgemm_context_report(context.get(), text.data(), text.size());
+    return text.c_str();
+  }
+
+ private:
+  std::shared_ptr<tunedgemm_context> context_;
+};
+
+// The contexts of calls that name none: one for the host and one for each GPU, with the default
+// options. Closed when the interpreter ends.
+class DefaultContexts {
+ public:
+  std::shared_ptr<tunedgemm_context> of(const Operands& operands) {
+    const std::string device =
+        operands.is_on_cuda ? "cuda:" + std::to_string(operands.ordinal) : "host";
+    if (auto found = find(device)) {
+      return found;
+    }
+    // Without the lock, because opening a device releases the GIL.
+    auto made = std::make_unique<Context>(ContextOptions{.device = device});
+    const std::scoped_lock lock(mutex_);
+    return contexts_.try_emplace(device, std::move(made)).first->second->get();
+  }
+
+  // Closes all contexts. In a forked child, which cannot use them, new ones may follow.
+  void close(bool for_good) {
+    std::map<std::string, std::unique_ptr<Context>> closed;
+    {
+      const std::scoped_lock lock(mutex_);
+      is_closed_ = for_good;
+      closed.swap(contexts_);
+    }
+    for (const auto& [device, context] : closed) {
+      context->close();
+    }
+  }
+
+ private:
+  std::shared_ptr<tunedgemm_context> find(const std::string& device) {
+    const std::scoped_lock lock(mutex_);
+    if (is_closed_) {
+      throw nb::value_error("the interpreter is ending, so nothing can be multiplied any more");
+    }
+    const auto found = contexts_.find(device);
+    return found == contexts_.end() ? nullptr : found->second->get();
+  }
+
+  std::mutex mutex_;
+  bool is_closed_ = false;
+  std::map<std::string, std::unique_ptr<Context>> contexts_;
+};
+
+DefaultContexts& default_contexts() {
+  static auto* const contexts = new DefaultContexts;  // outlives all threads
+  return *contexts;
+}
+
+std::shared_ptr<tunedgemm_context> context_for(const Operands& operands, const Context* context) {
+  return context != nullptr ? context->get() : default_contexts().of(operands);
+}
+
+void matmul(const Call& call, std::uintptr_t stream, const Context* context) {
+  const Operands operands = operands_of(call);
+  const std::shared_ptr<tunedgemm_context> used = context_for(operands, context);
+  tunedgemm_status status;
+  {
+    const nb::gil_scoped_release released;
+    status = tunedgemm_matmul(used.get(), &operands.problem, &operands.buffers,
+                              std::bit_cast<void*>(stream));
+  }
+  check(status);
+}
+
+bool is_same(const tunedgemm_problem& a, const tunedgemm_problem& b) {
+  const auto members = [](const tunedgemm_problem& p) {
+    return std::tie(p.m, p.n, p.k, p.batch, p.type_a, p.type_b, p.type_d, p.order_a, p.order_b,
+                    p.order_c, p.order_d, p.lda, p.ldb, p.ldc, p.ldd, p.batch_stride_a,
+                    p.batch_stride_b, p.batch_stride_c, p.batch_stride_d, p.activation, p.bias,
+                    p.numerics);
+  };
+  return members(a) == members(b);
+}
+
+class Plan {
+ public:
+  Plan(const Call& call, const std::string& policy, const std::optional<std::string>& name,
+       double accepted_loss, const Context* context) {
+    const Operands operands = operands_of(call);
+    tunedgemm_plan_options options;
+    tunedgemm_plan_options_init(&options);
+    options.policy = policy_of(policy);
+    options.name = name ? name->c_str() : nullptr;
+    options.accepted_loss = accepted_loss;
+    const std::shared_ptr<tunedgemm_context> used = context_for(operands, context);
+    tunedgemm_status status;
+    {
+      const nb::gil_scoped_release released;
+      status =
+          tunedgemm_plan_create(used.get(), &operands.problem, &operands.buffers, &options, &plan_);
+    }
+    check(status);
+    problem_ = operands.problem;
+    context_ = used;
+  }
+
+  void run(const Call& call, std::uintptr_t stream) const {
+    const std::shared_ptr<tunedgemm_context> used = context();
+    const Operands operands = operands_of(call);
+    if (!is_same(operands.problem, problem_)) {
+      throw nb::value_error(
+          "the arrays have other shapes, strides or types than those of the plan; make another "
+          "plan");
+    }
+    tunedgemm_status status;
+    {
+      const nb::gil_scoped_release released;
+      status = tunedgemm_run(plan_, &operands.buffers, std::bit_cast<void*>(stream));
+    }
+    check(status);
+  }
+
+  std::string description() const {
+    const std::shared_ptr<tunedgemm_context> used = context();
+    return tunedgemm_plan_description(plan_);
+  }
+
+ private:
+  // The plan's context, which owns plan_.
+  std::shared_ptr<tunedgemm_context> context() const {
+    std::shared_ptr<tunedgemm_context> context = context_.lock();
+    if (!context) {
+      throw nb::value_error("the plan's context is closed; make another plan");
+    }
+    return context;
+  }
+
+  tunedgemm_problem problem_;
+  const tunedgemm_plan* plan_ = nullptr;
+  std::weak_ptr<tunedgemm_context> context_;
+};
+
+}  // namespace
+}  // namespace tunedgemm::python
+
+NB_MODULE(_core, module) {
+  using namespace tunedgemm::python;
+
+  nb::class_<Call>(module, "Call", "The arguments of one product; see tunedgemm.matmul.")
+      .def(
+          "__init__",
+          [](Call* self, Array a, Array b, const nb::object& out, std::optional<Array> c,
+             std::optional<Array> bias, std::optional<Array> scale_a, std::optional<Array> scale_b,
+             std::string type_of_a, std::string type_of_b, std::string type_of_out,
+             std::string type_of_bias, double alpha, double beta, double slope,
+             std::string activation, std::string numerics) {
+            new (self) Call{.a = std::move(a),
+                            .b = std::move(b),
+                            .out = writable(out),
+                            .c = std::move(c),
+                            .bias = std::move(bias),
+                            .scale_a = std::move(scale_a),
+                            .scale_b = std::move(scale_b),
+                            .type_of_a = std::move(type_of_a),
+                            .type_of_b = std::move(type_of_b),
+                            .type_of_out = std::move(type_of_out),
+                            .type_of_bias = std::move(type_of_bias),
+                            .alpha = alpha,
+                            .beta = beta,
+                            .slope = slope,
+                            .activation = std::move(activation),
+                            .numerics = std::move(numerics)};
+          },
+          "a"_a, "b"_a, "out"_a, nb::kw_only(), "c"_a.none() = nb::none(),
+          "bias"_a.none() = nb::none(), "scale_a"_a.none() = nb::none(),
+          "scale_b"_a.none() = nb::none(), "type_of_a"_a = "", "type_of_b"_a = "",
+          "type_of_out"_a = "", "type_of_bias"_a = "", "alpha"_a = 1.0, "beta"_a = 0.0,
+          "slope"_a = 0.01, "activation"_a = "none", "numerics"_a = "default");
+
+  nb::class_<Context>(
+      module, "Context",
+      "One device and one cache file, with the plans and kernels made with them.\n\n"
+      "Threads may share it. `with Context(...) as context:` closes it at the end.")
+      .def(
+          "__init__",
+          [](Context* self, std::string device, std::optional<std::string> cache,
+             std::string policy, std::string rigor, int threads, double seconds, int candidates) {
+            new (self) Context({.device = std::move(device),
+                                .cache = std::move(cache),
+                                .policy = std::move(policy),
+                                .rigor = std::move(rigor),
+                                .threads = threads,
+                                .candidates = candidates,
+                                .seconds = seconds});
+          },
+          "device"_a = "auto", nb::kw_only(), "cache"_a.none() = nb::none(), "policy"_a = "default",
+          "rigor"_a = "default", "threads"_a = 0, "seconds"_a = 0.0, "candidates"_a = 0,
+          "device: 'auto', 'host', 'cuda' or 'cuda:1'.\n"
+          "cache: the cache file; '' keeps winners in memory only; None: $TUNEDGEMM_CACHE, else\n"
+          "    tunedgemm/tunedgemm.db in the user's cache folder.\n"
+          "policy: what a product without a winner does: 'tune', 'tune_in_background', 'compile',\n"
+          "    'stored' or 'fail'; 'default': $TUNEDGEMM_POLICY, else 'tune'.\n"
+          "rigor: 'quick' (5 seconds), 'normal' (30 seconds) or 'exhaustive'.\n"
+          "threads: of the host, at most 1024; 0: $TUNEDGEMM_THREADS, else all cores.\n"
+          "seconds, candidates: limits of one tuning; 0: the rigor's.")
+      .def("close", &Context::close,
+           "Writes pending results to the cache and frees the kernels. Its plans cannot run any "
+           "more.")
+      .def("report", &Context::report,
+           "Several lines for people: device, toolchain, state of the cache, plans by origin.")
+      .def("__enter__", [](nb::object self) { return self; })
+      .def(
+          "__exit__", [](Context& self, const nb::args&) { self.close(); }, nb::arg("args"));
+
+  nb::class_<Plan>(module, "Plan",
+                   "A product whose kernel is chosen and loaded; see tunedgemm.plan.")
+      .def(nb::init<const Call&, const std::string&, const std::optional<std::string>&, double,
+                    const Context*>(),
+           "call"_a, "policy"_a = "default", "name"_a.none() = nb::none(), "accepted_loss"_a = 0.0,
+           "context"_a.none() = nb::none(), nb::keep_alive<1, 6>())
+      .def("_run", &Plan::run, "call"_a, "stream"_a = 0)
+      .def_prop_ro("description", &Plan::description,
+                   "One line for people: family, config and origin of the kernel.");
+
+  module.def("matmul", &matmul, "call"_a, "stream"_a = 0, "context"_a.none() = nb::none());
+  module.def(
+      "_close_default_contexts", [](bool for_good) { default_contexts().close(for_good); },
+      "for_good"_a);
+}

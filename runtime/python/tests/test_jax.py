@@ -1,0 +1,25 @@
+"""Arrays of JAX, which are inputs only: they cannot be written."""
+import numpy
+import pytest
+
+import tunedgemm
+
+jnp = pytest.importorskip("jax.numpy")
+
+
+@pytest.mark.parametrize("dtype,dtype_of_out", [("float32", "float32"), ("bfloat16", "float32"), ("float8_e4m3fn", "float16"),
+                                                ("int8", "int32")])
+def test_inputs(dtype, dtype_of_out):
+    integers = numpy.random.default_rng().integers(-3, 4, (2, 24, 24))
+    a, b = (jnp.asarray(one, dtype) for one in integers)
+    out = numpy.empty((24, 24), dtype_of_out)
+    tunedgemm.matmul(a, b, out=out)
+    numpy.testing.assert_array_equal(out, integers[0] @ integers[1])
+
+
+def test_outputs_are_refused():
+    a = jnp.ones((4, 4))
+    with pytest.raises(TypeError, match="out is missing: arrays of type jax.* cannot be made here"):
+        tunedgemm.matmul(a, a)
+    with pytest.raises(ValueError, match="out is an array of JAX"):
+        tunedgemm.matmul(a, a, out=jnp.zeros((4, 4)))

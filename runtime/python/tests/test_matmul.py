@@ -1,0 +1,157 @@
+"""tunedgemm.matmul beside numpy: shapes, layouts, types, epilogues."""
+import gc
+import threading
+
+import ml_dtypes
+import numpy
+import pytest
+
+import tunedgemm
+
+RNG = numpy.random.default_rng()
+TYPES = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2, "bfloat16": 2e-1}
+
+
+def draw(shape, dtype="float32"):
+    if dtype == "int8":
+        return RNG.integers(-128, 128, shape, dtype)
+    return RNG.uniform(-1, 1, shape).astype(getattr(ml_dtypes, dtype, dtype))
+
+
+def check(d, expected, limit):
+    assert numpy.isfinite(d.astype("float64")).all()
+    numpy.testing.assert_allclose(d.astype("float64"), expected, rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (1, 37, 129), (67, 1, 31), (64, 96, 33), (129, 65, 17), (5, 7, 0), (0, 4, 3)])
+def test_shapes(m, n, k):
+    a, b = draw((m, k)), draw((k, n))
+    check(tunedgemm.matmul(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_types(dtype):
+    a, b = draw((33, 40), dtype), draw((40, 21), dtype)
+    d = tunedgemm.matmul(a, b)
+    assert d.dtype == a.dtype
+    check(d, a.astype("float64") @ b.astype("float64"), TYPES[dtype])
+
+
+@pytest.mark.parametrize("dtype_a,dtype_b", [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e5m2")])
+def test_float8_gives_float16(dtype_a, dtype_b):
+    a, b = draw((16, 48), dtype_a), draw((48, 24), dtype_b)
+    scale = numpy.array([0.5], "float32")
+    d = tunedgemm.matmul(a, b, scale_a=scale)
+    assert d.dtype == numpy.float16
+    check(d, 0.5 * a.astype("float64") @ b.astype("float64"), 2e-2)
+
+
+def test_int8_gives_exact_int32():
+    a, b = draw((19, 70), "int8"), draw((70, 23), "int8")
+    d = tunedgemm.matmul(a, b)
+    assert d.dtype == numpy.int32
+    numpy.testing.assert_array_equal(d, a.astype("int32") @ b.astype("int32"))
+
+
+def test_out_dtype():
+    a, b = draw((9, 12), "float16"), draw((12, 8), "float16")
+    for wanted in ("float32", numpy.float32, numpy.dtype("float32")):
+        d = tunedgemm.matmul(a, b, out_dtype=wanted)
+        assert d.dtype == numpy.float32
+        check(d, a.astype("float64") @ b.astype("float64"), 1e-4)
+
+
+def test_views_are_layouts():
+    wide = draw((60, 90))
+    b = draw((30, 25))
+    padded = wide[10:50, 20:50]
+    for a in (padded, numpy.ascontiguousarray(padded.T).T, padded[:1], padded[:, :30]):
+        check(tunedgemm.matmul(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
+    transposed = draw((25, 30)).T
+    check(tunedgemm.matmul(padded, transposed), padded.astype("float64") @ transposed.astype("float64"), 1e-5)
+
+
+def test_out_may_be_a_view_and_its_surroundings_stay():
+    a, b = draw((6, 5)), draw((5, 4))
+    for order in ("C", "F"):
+        around = numpy.full((10, 9), numpy.nan, "float32", order)
+        out = around[2:8, 3:7]
+        assert tunedgemm.matmul(a, b, out=out) is out
+        check(out, a.astype("float64") @ b.astype("float64"), 1e-5)
+        around[2:8, 3:7] = numpy.nan
+        assert numpy.isnan(around).all()
+
+
+def test_batches():
+    a, b, shared = draw((3, 8, 6)), draw((3, 6, 7)), draw((6, 7))
+    check(tunedgemm.matmul(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
+    check(tunedgemm.matmul(a, shared), a.astype("float64") @ shared.astype("float64"), 1e-5)
+    check(tunedgemm.matmul(draw((8, 6)), b[:0]), numpy.empty((0, 8, 7)), 1e-5)
+    spread = numpy.broadcast_to(shared, (3, 6, 7))
+    check(tunedgemm.matmul(a, spread), a.astype("float64") @ shared.astype("float64"), 1e-5)
+
+
+def test_epilogue():
+    a, b, c = draw((12, 9)), draw((9, 15)), draw((12, 15))
+    exact = a.astype("float64") @ b.astype("float64")
+    columns, rows = draw(15), draw((12, 1))
+    check(tunedgemm.matmul(a, b, bias=columns, activation="relu"), numpy.maximum(exact + columns, 0), 1e-5)
+    check(tunedgemm.matmul(a, b, bias=rows), exact + rows, 1e-5)
+    check(tunedgemm.matmul(a, b, activation="leaky_relu", slope=0.25), numpy.where(exact < 0, 0.25 * exact, exact), 1e-5)
+    check(tunedgemm.matmul(a, b, c=c, alpha=-2, beta=0.5), -2 * exact + 0.5 * c, 1e-5)
+    out = c.copy()
+    tunedgemm.matmul(a, b, out=out, beta=3)
+    check(out, exact + 3 * c.astype("float64"), 1e-5)
+
+
+def test_plan():
+    a, b = draw((20, 30)), draw((30, 10))
+    plan = tunedgemm.plan(a, b, activation="relu")
+    assert "(" in plan.description and repr(plan).startswith("<tunedgemm.Plan ")
+    for _ in range(3):
+        a = draw((20, 30))
+        check(plan.run(a, b), numpy.maximum(a.astype("float64") @ b.astype("float64"), 0), 1e-5)
+    with pytest.raises(ValueError, match="other shapes, strides or types"):
+        plan.run(draw((21, 30)), b)
+
+
+def test_context_and_its_end(tmp_path):
+    a, b = draw((8, 8)), draw((8, 8))
+    file = tmp_path / "cache.db"
+    with tunedgemm.Context("host", cache=str(file), policy="tune", rigor="quick", candidates=2, threads=1) as context:
+        check(tunedgemm.matmul(a, b, context=context), a.astype("float64") @ b.astype("float64"), 1e-5)
+        plan = tunedgemm.plan(a, b, context=context)
+        assert "tuned" in plan.description
+        assert "host" in context.report() or str(file) in context.report()
+    assert file.exists()
+    for use in (lambda: plan.run(a, b), lambda: plan.description, context.report, lambda: tunedgemm.matmul(a, b, context=context)):
+        with pytest.raises(ValueError, match="closed"):
+            use()
+    context.close()
+
+
+def test_a_plan_outlives_the_name_of_its_context():
+    a, b = draw((8, 8)), draw((8, 8))
+    plan = tunedgemm.plan(a, b, context=tunedgemm.Context("host", cache=""))
+    gc.collect()
+    check(plan.run(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
+
+
+def test_threads():
+    a, b = draw((64, 64)), draw((64, 64))
+    exact = a.astype("float64") @ b.astype("float64")
+    failures = []
+
+    def work():
+        try:
+            for _ in range(50):
+                check(tunedgemm.matmul(a, b), exact, 1e-5)
+        except Exception as error:  # reported by the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

@@ -1,0 +1,20 @@
+"""Matrix multiplication by a kernel tuned for each shape, on NVIDIA GPUs and CPUs.
+
+    import numpy, tunedgemm
+    a, b = numpy.random.rand(512, 256).astype("float32"), numpy.random.rand(256, 384).astype("float32")
+    d = tunedgemm.matmul(a, b, activation="relu")  # the first call tunes this shape
+"""
+import atexit
+import os
+
+from . import _core
+from ._core import Context
+from ._errors import (DeviceFailedError, Error, InternalError, InvalidArgumentError, NoDeviceError, NotTunedError, OutOfMemoryError,
+                      UnsupportedError)
+from ._products import Plan, matmul, plan
+
+__all__ = ["Context", "DeviceFailedError", "Error", "InternalError", "InvalidArgumentError", "NoDeviceError", "NotTunedError",
+           "OutOfMemoryError", "Plan", "UnsupportedError", "matmul", "plan"]
+
+atexit.register(_core._close_default_contexts, for_good=True)
+os.register_at_fork(after_in_child=lambda: _core._close_default_contexts(for_good=False))

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs the Python package in a virtual environment below build/, lints its extension module and
+# runs its tests. Does nothing, and says so, where PyPI cannot be reached.
+#
+#   bash tools/test_python.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly venv=build/python-venv
+python3 -m venv "$venv"
+if ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=1.1' 'nanobind>=3.1'; then
+  echo "test_python.sh: SKIPPED, because PyPI cannot be reached"
+  exit 0
+fi
+"$venv/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation '.[test]'
+tools/lint.sh build/python-cp* runtime/python/*.cpp
+"$venv/bin/pytest" --quiet -p no:cacheprovider runtime/python/tests
