@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs clang-tidy: lint.sh BUILD_FOLDER [FILE...]. Without files it checks every .cpp of the layers
-# and tools, except for runtime/python, which another folder builds (test_python.sh). BUILD_FOLDER is a CMake build folder with compile_commands.json.
+# and tools, except for runtime/python, which another folder builds (test_python.sh). BUILD_FOLDER
+# is a CMake build folder with compile_commands.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
