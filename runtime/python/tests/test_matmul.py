@@ -115,6 +115,16 @@ def test_plan():
         plan.run(draw((21, 30)), b)
 
 
+def test_a_plan_keeps_the_type_of_its_out():
+    a, b = draw((8, 8), "bfloat16"), draw((8, 8), "bfloat16")
+    plan = tunedgemm.plan(a, b, out=numpy.empty((8, 8), "float32"))
+    check(plan.run(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
+    out = numpy.empty((8, 8), "float32")
+    assert plan.run(a, b, out=out) is out
+    with pytest.raises(ValueError, match="out_dtype is float32, but out has elements of bfloat16"):
+        plan.run(a, b, out=draw((8, 8), "bfloat16"))
+
+
 def test_context_and_its_end(tmp_path):
     a, b = draw((8, 8)), draw((8, 8))
     file = tmp_path / "cache.db"

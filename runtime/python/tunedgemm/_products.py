@@ -101,7 +101,6 @@ def plan(a, b, *, bias=None, activation="none", out=None, out_dtype=None, c=None
         the winner; 0.05 is 5 %.
 
     The other arguments are those of matmul()."""
-    scalars = {"out_dtype": None if out is not None else out_dtype, "beta": beta, "alpha": alpha, "activation": activation, "slope": slope,
-               "numerics": numerics}
-    call, _ = _call(a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, **scalars)
-    return Plan(_core.Plan(call, policy, name, accepted_loss, context), {**scalars, "out_dtype": scalars["out_dtype"]})
+    scalars = {"beta": beta, "alpha": alpha, "activation": activation, "slope": slope, "numerics": numerics}
+    call, out = _call(a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, out_dtype=out_dtype, **scalars)
+    return Plan(_core.Plan(call, policy, name, accepted_loss, context), {**scalars, "out_dtype": _arrays.type_name(out)})
