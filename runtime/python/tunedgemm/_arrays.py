@@ -3,6 +3,8 @@ import sys
 
 # Element types whose numpy arrays come from ml_dtypes: they are passed on as integers of the same size.
 INTEGERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+# numpy numbers the types that other packages add from here on (NPY_USERDEF).
+FIRST_ADDED_TYPE = 256
 # The element type of a product, by that of its inputs: the input's own, except for these.
 OUTPUTS = {"float8_e4m3fn": "float16", "float8_e5m2": "float16", "int8": "int32"}
 
@@ -14,9 +16,11 @@ def type_name(array) -> str:
 
 def as_dlpack(array) -> tuple[object, str]:
     """The array for the extension module, and the name of its element type if the array itself does not tell it."""
-    if type(array).__module__ == "numpy" and (integer := INTEGERS.get(array.dtype.name)):
-        return array.view(integer), array.dtype.name
-    if type(array).__module__.startswith("torch") and array.requires_grad:
+    library = type(array).__module__
+    if library == "numpy":
+        is_builtin = array.dtype.num < FIRST_ADDED_TYPE  # quicker than the type's name
+        return (array, "") if is_builtin or array.dtype.name not in INTEGERS else (array.view(INTEGERS[array.dtype.name]), array.dtype.name)
+    if library.startswith("torch") and array.requires_grad:
         return array.detach(), ""
     return array, ""
 
