@@ -167,8 +167,8 @@ class Store {
 
   /// The tuned problems of the device that differ from this one in M, and otherwise at most in
   /// strides, alignments and launch regime; sorted by M. Problems that were tuned with several
-  /// toolchains appear once for each of them. Includes void and stale winners. Their trials have only
-  /// the candidate, the predicted time and the median.
+  /// toolchains appear once for each of them. Includes void and stale winners. Their trials have
+  /// only the candidate, the predicted time and the median.
   std::vector<TunedProblem> tuned_at_other_m(const Problem& problem,
                                              const DeviceIdentity& device) const;
 

@@ -45,8 +45,8 @@ class MLadder {
   bool has(std::int64_t m) const;
 
   /// The expected time of a candidate for a problem of the class. If it won nowhere, the model's
-  /// prediction is corrected by the median error of all candidates that were measured at the tuned M
-  /// around the problem.
+  /// prediction is corrected by the median error of all candidates that were measured at the tuned
+  /// M around the problem.
   double expected_us(const Instance& instance) const;
 
   /// The expected time of the fastest candidate. `ranked` are the ranked_candidates() of a problem

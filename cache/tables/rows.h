@@ -113,8 +113,8 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
                                                  const Problem& canonical,
                                                  const std::string& device, int count);
 
-/// The winners on the device, by M, of problems with the types, orders, epilogue, numerics, N, K and
-/// batch of `canonical`.
+/// The winners on the device, by M, of problems with the types, orders, epilogue, numerics, N, K
+/// and batch of `canonical`.
 std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection,
                                             const Problem& canonical, const std::string& device);
 
@@ -130,8 +130,8 @@ void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRe
 /// Marks all trials of the key as not measured in the current winner's finals.
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
-/// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints. Reads
-/// only the candidate, the predicted time and the median.
+/// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints.
+/// Reads only the candidate, the predicted time and the median.
 std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
     const sqlite::Connection& connection, const Problem& canonical, const std::string& device);
 

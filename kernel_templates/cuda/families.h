@@ -47,9 +47,9 @@ double load_cycles_of_b(const Problem& problem);
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
-/// The cycles in which a thread's epilogue waits for C and the bias of an element of D, and computes
-/// a long activation. A thread's elements wait one after the other: each is loaded only if it is
-/// inside D, and no load of C can move before a store to D.
+/// The cycles in which a thread's epilogue waits for C and the bias of an element of D, and
+/// computes a long activation. A thread's elements wait one after the other: each is loaded only if
+/// it is inside D, and no load of C can move before a store to D.
 double epilogue_cycles_of_element(const Problem& problem);
 
 /// The part of a tile of D, of these rows and columns, that is inside D if D is smaller.

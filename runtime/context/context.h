@@ -41,8 +41,8 @@ enum class Policy : std::int32_t {
 std::string_view name(Policy policy);
 std::optional<Policy> parse_policy(std::string_view text);
 
-/// Policy compile runs a stored kernel of another M, and compiles nothing, if the expected loss is at
-/// most this and the caller has accepted no other.
+/// Policy compile runs a stored kernel of another M, and compiles nothing, if the expected loss is
+/// at most this and the caller has accepted no other.
 inline constexpr double kUsualAcceptedLoss = 0.05;
 
 struct ContextOptions {

@@ -1,5 +1,6 @@
-// The extension module tunedgemm._core: contexts, plans and matmul over the C interface. The package
-// tunedgemm (the Python files) adds what needs the producer of an array: outputs and streams.
+// The extension module tunedgemm._core: contexts, plans and matmul over the C interface. The
+// package tunedgemm (the Python files) adds what needs the producer of an array: outputs and
+// streams.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>

@@ -1,5 +1,5 @@
-// Values of M that tune-all has not tuned: policy stored serves them with the kernels of a ladder of
-// tuned M. Each of these kernels races against the winner of its M's own tuning.
+// Values of M that tune-all has not tuned: policy stored serves them with the kernels of a ladder
+// of tuned M. Each of these kernels races against the winner of its M's own tuning.
 
 #include <algorithm>
 #include <chrono>

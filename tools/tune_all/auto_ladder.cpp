@@ -20,8 +20,9 @@ const double kStep = std::exp2(1.0 / 16);
 // Beside the cost model's favourite at a point the pool gets as many others of the same tile, such
 // as other clusters and orders: the model knows these less well.
 constexpr std::size_t kVariants = 1;
-// The kernels tried at a rung, besides the default and the best stored one: those expected to be the
-// fastest, then those predicted to be the fastest, whatever the errors that were measured elsewhere.
+// The kernels tried at a rung, besides the default and the best stored one: those expected to be
+// the fastest, then those predicted to be the fastest, whatever the errors that were measured
+// elsewhere.
 constexpr std::size_t kTriedAsExpected = 4, kTriedAsPredicted = 2;
 
 std::vector<std::int64_t> points_up_to(std::int64_t most_m) {

@@ -22,10 +22,11 @@ struct Rung {
 };
 
 /// The cost model's favourites at some 200 values of M give the pool, which is compiled ahead. A
-/// ladder begins with a few M that are tuned as usual, from which the model's errors are learnt. Then it
-/// gets the powers of two, and then, one by one, the M at which the stored winners are expected to
-/// lose most compared with the pool. At these M only the most promising kernels are tried, so each
-/// takes a fraction of a second. Used by one thread at a time; the context must outlive it.
+/// ladder begins with a few M that are tuned as usual, from which the model's errors are learnt.
+/// Then it gets the powers of two, and then, one by one, the M at which the stored winners are
+/// expected to lose most compared with the pool. At these M only the most promising kernels are
+/// tried, so each takes a fraction of a second. Used by one thread at a time; the context must
+/// outlive it.
 class AutoLadder {
  public:
   /// Ranks the candidates at all M, which takes seconds. Compiles the pool into the store, unless

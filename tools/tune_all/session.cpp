@@ -232,8 +232,8 @@ class SessionRun {
 };
 
 // The automatic ladders of the layers, taken one after the other. Each is prepared while the shapes
-// or the ladder before it are tuned, unless that would disturb the timing. Only one is prepared at a
-// time, because it compiles on all threads.
+// or the ladder before it are tuned, unless that would disturb the timing. Only one is prepared at
+// a time, because it compiles on all threads.
 class Ladders {
  public:
   Ladders(Context& context, const std::vector<Layer>& layers) : context_(context), layers_(layers) {

@@ -45,8 +45,8 @@ struct WorkList {
 ///
 /// With a ladder, the M of a line does not matter: the lines are layers, and each distinct layer is
 /// tuned at each M of the ladder before the next layer, so that the kernels that it compiles are
-/// used again. The ladder "auto" begins with powers of four up to 8192, "auto:M" with those up to M.
-/// With tensor parallelism, a layer has the N or K that one device computes.
+/// used again. The ladder "auto" begins with powers of four up to 8192, "auto:M" with those up to
+/// M. With tensor parallelism, a layer has the N or K that one device computes.
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests);
 
 }  // namespace tunedgemm::internal

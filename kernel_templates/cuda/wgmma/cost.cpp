@@ -15,7 +15,7 @@ namespace {
 // ranks highest is within 0.8 %, and the best of 16 is within 0.2 %.
 // Later fits (LABBOOK.md, 2026-11-25) did not time those shapes again: first of the terms of the
 // epilogue, of transposing, of the start and of split-K; then of overlap, clusters, GPC-aware
-// rasterization and memory, to the times of 878 problems of ten layers.
+// rasterization and memory, to the times of 925 sets of configs of ten layers.
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
@@ -27,10 +27,10 @@ constexpr double kOverlapLoss = 0.08;
 // times of 10 shapes with straddling rows (H200, 2026-11-22). The best of the 16 configs ranked
 // highest is within 0.2 % of the best time with kStraddleSlowdown, and within 1.5 % without it.
 constexpr double kStraddleSlowdown = 2;
-// Copies of an operand are slower by up to this factor if memory delivers it to several CTAs of a
-// cluster that wait for one another, although none of them reads the same part. It is largest if
-// two clusters read each part: 4096 x 4096 with 279 rows, bf16 nt, tile 64 x 144, takes 19.3 us
-// with clusters along the 4096, 16.6 us without clusters, and 15.5 us with clusters across.
+// Copies of an operand take longer, by up to this share for each doubling of the CTAs, if the CTAs
+// of a cluster wait for one another although each reads a different part from memory. The share is
+// largest if two clusters read each part: 4096 x 4096 with 279 rows, bf16 nt, tile 64 x 144, takes
+// 19.3 us with clusters along the 4096, 16.6 us without clusters, and 15.5 us with clusters across.
 constexpr double kCoupledSlowdown = 1.4;
 // Reading from memory takes longer by up to this fraction if several clusters read each part of
 // both operands.
@@ -97,8 +97,7 @@ double coupled_slowdown(const Problem& problem, double first, int parts) {
              : 1 + kCoupledSlowdown * 4 * first * (1 - first) * std::log2(parts);
 }
 
-double copy_cycles(const Problem& problem, const WgmmaShape& shape) {
-  const Tiling clusters = shape.clusters(problem);
+double copy_cycles(const Problem& problem, const WgmmaShape& shape, const Tiling& clusters) {
   const double slowdown_of_a =
       std::max(straddle_slowdown(problem.a),
                coupled_slowdown(problem, first_copies(clusters.tiles_n), shape.cluster_m));
@@ -118,8 +117,8 @@ double transposed_bytes(const WgmmaShape& shape) {  // of a k tile
 }
 
 // The bytes read from memory. Concurrent tiles share their loads through L2.
-double bytes_read(const Problem& problem, const WgmmaShape& shape, double concurrent) {
-  const Tiling clusters = shape.clusters(problem);
+double bytes_read(const Problem& problem, const WgmmaShape& shape, const Tiling& clusters,
+                  double concurrent) {
   auto along = static_cast<double>(clusters.tiles_m),
        across = static_cast<double>(clusters.tiles_n);
   double rows_of_tile = shape.block_m * shape.cluster_m;
@@ -145,7 +144,8 @@ double cycles_ahead(const WgmmaShape& shape) {
 }
 
 double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
-  const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(1);
+  const Tiling clusters = shape.clusters(problem);
+  const std::int64_t work_tiles = clusters.blocks().value_or(1);
   const std::int64_t grid = shape.grid(problem, limits);
   const double work_tiles_of_cta = static_cast<double>(
       ceil_divide(work_tiles, std::max<std::int64_t>(grid / shape.cluster_size(), 1)));
@@ -163,7 +163,7 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double gpc_factor = !shape.gpc_aware        ? 1
                             : work_tiles_of_cta > 1 ? kGpcAwareInWaves
                                                     : kGpcAwareInOneWave;
-  const double copying_cycles = copy_cycles(problem, shape) * sm_utilization * gpc_factor;
+  const double copying_cycles = copy_cycles(problem, shape, clusters) * sm_utilization * gpc_factor;
   const double exposed_latency = std::max(0.0, kLatency - cycles_ahead(shape)) * kExposedPart;
   const double k_tile_cycles = std::max({multiply_cycles, copying_cycles, transposing_cycles}) +
                                kOverlapLoss * std::min(multiply_cycles, copying_cycles) +
@@ -195,10 +195,9 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double cycles = startup_cycles + work_cycles;
   const double reduction_cycles =
       shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfAccumulator * elements;
-  const double bytes_from_memory = bytes_read(problem, shape, static_cast<double>(grid));
+  const double bytes_from_memory = bytes_read(problem, shape, clusters, static_cast<double>(grid));
   const bool stays_in_cache = least_bytes < static_cast<double>(limits.l2_bytes) / 2;
   const int narrow_side = std::min({shape.loaded_m(), shape.loaded_n(), kNarrowTile});
-  const Tiling clusters = shape.clusters(problem);
   const double first = first_copies(std::min(clusters.tiles_m, clusters.tiles_n));
   const double reading_us =
       memory_us(stays_in_cache ? least_bytes : std::max(least_bytes, bytes_from_memory), limits) *
