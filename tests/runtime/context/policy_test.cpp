@@ -41,6 +41,14 @@ class PlainBackend final : public Backend {
   double usual_seconds_per_candidate() const override { return 1; }
 };
 
+ContextOptions options_in_memory(const PlainBackend& backend, Policy policy) {
+  ContextOptions options;
+  options.backend = &backend;
+  options.policy = policy;
+  options.store.access = StoreOptions::Access::kMemoryOnly;
+  return options;
+}
+
 TEST_CASE("An interrupted tuning stores a winner unless it must be complete") {
   const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
   for (const bool in_background : {false, true}) {
@@ -136,10 +144,7 @@ TEST_CASE("Policy tune accepts a kernel of another M whose expected loss is smal
 
 TEST_CASE("Policy compile compiles only if no kernel of another M is expected to be fast") {
   const PlainBackend backend;
-  ContextOptions options;
-  options.backend = &backend;
-  options.policy = Policy::kCompile;
-  options.store.access = StoreOptions::Access::kMemoryOnly;
+  const ContextOptions options = options_in_memory(backend, Policy::kCompile);
   const Problem tuned = canonical(to_problem(HostCall(640, 51, 31).key())).problem;
   const auto ranked = ranked_candidates(tuned, backend.open({})->limits());
   // A context whose cache has this winner, which takes as long as predicted.
@@ -202,10 +207,7 @@ TEST_CASE("Policy stored finds a kernel that was compiled without a tuning") {
 
 TEST_CASE("Policy stored names the remedy if no kernel computes the problem") {
   const PlainBackend backend;
-  ContextOptions options;
-  options.backend = &backend;
-  options.policy = Policy::kStored;
-  options.store.access = StoreOptions::Access::kMemoryOnly;
+  const ContextOptions options = options_in_memory(backend, Policy::kStored);
   const auto context = Context::create(options);
   try {
     context->plan(HostCall(4, 5, 6).checked(), {});
@@ -326,10 +328,7 @@ TEST_CASE(
     "Policy tune_in_background compiles the winner at once if nothing else computes the "
     "problem") {
   const PlainBackend backend;
-  ContextOptions options;
-  options.backend = &backend;
-  options.store.access = StoreOptions::Access::kMemoryOnly;
-  options.policy = Policy::kTuneInBackground;
+  const ContextOptions options = options_in_memory(backend, Policy::kTuneInBackground);
   const auto context = Context::create(options);
   context->freeze();
   const CallKey key = HostCall(4, 5, 6).key();
