@@ -17,6 +17,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/python/names.h"
 #include "runtime/python/problem.h"
 
 namespace nb = nanobind;
@@ -54,45 +55,34 @@ struct ContextOptions {
 };
 
 template <class Value>
-Value named(std::string_view argument, const std::string& name,
-            const std::map<std::string, Value>& values) {
-  const auto found = values.find(name);
-  if (found != values.end()) {
-    return found->second;
-  }
-  std::string known;
-  for (const auto& one : values) {
-    known += (known.empty() ? "" : ", ") + one.first;
-  }
-  throw nb::value_error(
-      (std::string(argument) + " is '" + name + "'; it may be one of: " + known).c_str());
+using Named = std::pair<std::string_view, Value>;
+
+tunedgemm_policy policy_of(std::string_view name) {
+  static constexpr Named<tunedgemm_policy> kPolicies[] = {
+      {"default", TUNEDGEMM_POLICY_DEFAULT},
+      {"tune", TUNEDGEMM_POLICY_TUNE},
+      {"tune_in_background", TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND},
+      {"compile", TUNEDGEMM_POLICY_COMPILE},
+      {"stored", TUNEDGEMM_POLICY_STORED},
+      {"fail", TUNEDGEMM_POLICY_FAIL}};
+  return named("policy", name, kPolicies);
 }
 
-tunedgemm_policy policy_of(const std::string& name) {
-  return named<tunedgemm_policy>("policy", name,
-                                 {{"default", TUNEDGEMM_POLICY_DEFAULT},
-                                  {"tune", TUNEDGEMM_POLICY_TUNE},
-                                  {"tune_in_background", TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND},
-                                  {"compile", TUNEDGEMM_POLICY_COMPILE},
-                                  {"stored", TUNEDGEMM_POLICY_STORED},
-                                  {"fail", TUNEDGEMM_POLICY_FAIL}});
-}
-
-tunedgemm_rigor rigor_of(const std::string& name) {
-  return named<tunedgemm_rigor>("rigor", name,
-                                {{"default", TUNEDGEMM_RIGOR_DEFAULT},
-                                 {"quick", TUNEDGEMM_RIGOR_QUICK},
-                                 {"normal", TUNEDGEMM_RIGOR_NORMAL},
-                                 {"exhaustive", TUNEDGEMM_RIGOR_EXHAUSTIVE}});
+tunedgemm_rigor rigor_of(std::string_view name) {
+  static constexpr Named<tunedgemm_rigor> kRigors[] = {{"default", TUNEDGEMM_RIGOR_DEFAULT},
+                                                       {"quick", TUNEDGEMM_RIGOR_QUICK},
+                                                       {"normal", TUNEDGEMM_RIGOR_NORMAL},
+                                                       {"exhaustive", TUNEDGEMM_RIGOR_EXHAUSTIVE}};
+  return named("rigor", name, kRigors);
 }
 
 // "auto", "host", "cuda" or "cuda:1".
 void set_device(const std::string& device, tunedgemm_context_options& options) {
+  static constexpr Named<tunedgemm_backend> kBackends[] = {{"auto", TUNEDGEMM_BACKEND_AUTO},
+                                                           {"cuda", TUNEDGEMM_BACKEND_CUDA},
+                                                           {"host", TUNEDGEMM_BACKEND_HOST}};
   const std::string kind = device.substr(0, device.find(':'));
-  options.backend = named<tunedgemm_backend>("device", kind,
-                                             {{"auto", TUNEDGEMM_BACKEND_AUTO},
-                                              {"host", TUNEDGEMM_BACKEND_HOST},
-                                              {"cuda", TUNEDGEMM_BACKEND_CUDA}});
+  options.backend = named("device", kind, kBackends);
   if (kind == device) {
     return;
   }
@@ -298,8 +288,8 @@ NB_MODULE(_core, module) {
           [](Call* self, Array a, Array b, const nb::object& out, std::optional<Array> c,
              std::optional<Array> bias, std::optional<Array> scale_a, std::optional<Array> scale_b,
              std::string type_of_a, std::string type_of_b, std::string type_of_out,
-             std::string type_of_bias, double alpha, double beta, double slope,
-             std::string activation, std::string numerics) {
+             std::string type_of_c, std::string type_of_bias, double alpha, double beta,
+             double slope, std::string activation, std::string numerics) {
             new (self) Call{.a = std::move(a),
                             .b = std::move(b),
                             .out = writable(out),
@@ -310,6 +300,7 @@ NB_MODULE(_core, module) {
                             .type_of_a = std::move(type_of_a),
                             .type_of_b = std::move(type_of_b),
                             .type_of_out = std::move(type_of_out),
+                            .type_of_c = std::move(type_of_c),
                             .type_of_bias = std::move(type_of_bias),
                             .alpha = alpha,
                             .beta = beta,
@@ -320,8 +311,8 @@ NB_MODULE(_core, module) {
           "a"_a, "b"_a, "out"_a, nb::kw_only(), "c"_a.none() = nb::none(),
           "bias"_a.none() = nb::none(), "scale_a"_a.none() = nb::none(),
           "scale_b"_a.none() = nb::none(), "type_of_a"_a = "", "type_of_b"_a = "",
-          "type_of_out"_a = "", "type_of_bias"_a = "", "alpha"_a = 1.0, "beta"_a = 0.0,
-          "slope"_a = 0.01, "activation"_a = "none", "numerics"_a = "default");
+          "type_of_out"_a = "", "type_of_c"_a = "", "type_of_bias"_a = "", "alpha"_a = 1.0,
+          "beta"_a = 0.0, "slope"_a = 0.01, "activation"_a = "none", "numerics"_a = "default");
 
   nb::class_<Context>(
       module, "Context",

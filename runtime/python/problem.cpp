@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/python/names.h"
+
 namespace nb = nanobind;
 
 namespace tunedgemm::python {
@@ -55,19 +57,6 @@ constexpr std::array kNumerics{
     std::pair{std::string_view("fast"), TUNEDGEMM_NUMERICS_FAST},
     std::pair{std::string_view("promoted"), TUNEDGEMM_NUMERICS_PROMOTED},
 };
-
-template <class Names>
-auto named(std::string_view argument, std::string_view name, const Names& names) {
-  const auto found = std::ranges::find(names, name, [](const auto& one) { return one.first; });
-  if (found != names.end()) {
-    return found->second;
-  }
-  std::string known;
-  for (const auto& one : names) {
-    known += (known.empty() ? "" : ", ") + std::string(one.first);
-  }
-  refuse(std::string(argument) + " is '" + std::string(name) + "'; it may be one of: " + known);
-}
 
 tunedgemm_type type_of(std::string_view argument, const Array& array, std::string_view name) {
   const nb::dlpack::dtype type = array.dtype();
@@ -161,6 +150,21 @@ void check_extents(std::string_view argument, const Array& array, const Matrix& 
   if (matrix.rows != rows || matrix.columns != columns) {
     refuse(std::string(argument) + " has the shape " + shape_of(array) + ", but the product has " +
            std::to_string(rows) + " rows and " + std::to_string(columns) + " columns");
+  }
+}
+
+// Whether the memory belongs to a GPU. Pinned host memory does not.
+bool is_on_cuda(const Array& array) {
+  switch (array.device_type()) {
+    case nb::device::cpu::value:
+    case nb::device::cuda_host::value:
+      return false;
+    case nb::device::cuda::value:
+    case nb::device::cuda_managed::value:
+      return true;
+    default:
+      refuse("a is on a device of DLPack type " + std::to_string(array.device_type()) +
+             "; only the CPU and NVIDIA GPUs are supported");
   }
 }
 
@@ -259,7 +263,7 @@ Operands operands_of(const Call& call) {
     Matrix c = matrix_of("c", *call.c);
     check_extents("c", *call.c, c, a.rows, b.columns);
     join_batch("c", c, products);
-    if (type_of("c", *call.c, call.type_of_out) != problem.type_d) {
+    if (type_of("c", *call.c, call.type_of_c) != problem.type_d) {
       refuse("c must have the element type of out");
     }
     problem.order_c = c.order, problem.ldc = c.leading_dimension;
@@ -273,7 +277,7 @@ Operands operands_of(const Call& call) {
   if (call.bias) {
     set_bias(call, operands);
   }
-  operands.is_on_cuda = call.a.device_type() != nb::device::cpu::value;
+  operands.is_on_cuda = is_on_cuda(call.a);
   operands.ordinal = call.a.device_id();
   return operands;
 }

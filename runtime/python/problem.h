@@ -21,7 +21,8 @@ using Array = nanobind::ndarray<nanobind::ro>;
 struct Call {
   Array a, b, out;
   std::optional<Array> c, bias, scale_a, scale_b;
-  std::string type_of_a, type_of_b, type_of_out, type_of_bias;  ///< "" for the array's own
+  std::string type_of_a, type_of_b, type_of_out, type_of_c,
+      type_of_bias;  ///< "" for the array's own
   double alpha = 1, beta = 0, slope = 0.01;
   std::string activation = "none";
   std::string numerics = "default";

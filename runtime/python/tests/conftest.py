@@ -1,5 +1,10 @@
+import atexit
 import os
+import shutil
+import tempfile
 
-# Tests neither read nor write the user's cache, and tune quickly.
-os.environ["TUNEDGEMM_CACHE"] = ""
+# Tests neither read nor write the user's cache, and do not tune.
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+os.environ["TUNEDGEMM_CACHE"] = os.path.join(FOLDER, "cache.db")
 os.environ["TUNEDGEMM_POLICY"] = "compile"

@@ -58,6 +58,7 @@ def test_out_dtype():
     for wanted in ("float32", numpy.float32, numpy.dtype("float32")):
         d = tunedgemm.matmul(a, b, out_dtype=wanted)
         assert d.dtype == numpy.float32
+        assert tunedgemm.matmul(a, b, out=d, out_dtype=wanted) is d
         check(d, a.astype("float64") @ b.astype("float64"), 1e-4)
 
 
@@ -99,6 +100,8 @@ def test_epilogue():
     check(tunedgemm.matmul(a, b, bias=rows), exact + rows, 1e-5)
     check(tunedgemm.matmul(a, b, activation="leaky_relu", slope=0.25), numpy.where(exact < 0, 0.25 * exact, exact), 1e-5)
     check(tunedgemm.matmul(a, b, c=c, alpha=-2, beta=0.5), -2 * exact + 0.5 * c, 1e-5)
+    halves = [one.astype(ml_dtypes.bfloat16) for one in (a, b, c)]
+    check(tunedgemm.matmul(*halves[:2], c=halves[2], beta=1), exact + c, 5e-2)
     out = c.copy()
     tunedgemm.matmul(a, b, out=out, beta=3)
     check(out, exact + 3 * c.astype("float64"), 1e-5)

@@ -10,5 +10,5 @@ def test_the_readme_runs(capsys):
     assert programs
     for program in programs:
         exec(compile(program, str(README), "exec"), {})
-        for line in re.findall(r"print\(.*\)  # (.*)", program):
-            assert line in capsys.readouterr().out
+        printed = capsys.readouterr().out.splitlines()
+        assert printed == re.findall(r"print\(.*\)  # (.*)", program)

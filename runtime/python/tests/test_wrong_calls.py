@@ -1,15 +1,16 @@
 """Wrong calls are answered with an exception that names the argument and the value; nothing crashes."""
-import os
 import subprocess
 import sys
 import textwrap
 
+import ml_dtypes
 import numpy
 import pytest
 
 import tunedgemm
 
 A, B = numpy.ones((4, 3), "float32"), numpy.ones((3, 5), "float32")
+BF16 = numpy.ones((4, 4), ml_dtypes.bfloat16)
 READ_ONLY = numpy.zeros((4, 5), "float32")
 READ_ONLY.flags.writeable = False
 SHARED = numpy.ones((8, 8), "float32")
@@ -39,6 +40,8 @@ SHARED = numpy.ones((8, 8), "float32")
     (lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(10, "f4")[::2]), ValueError, "it must be packed"),
     (lambda: tunedgemm.matmul(A, B, beta=1), ValueError, "beta is 1, so c or out must be given"),
     (lambda: tunedgemm.matmul(A, B, beta=1, c=numpy.zeros((4, 4), "f4")), ValueError, r"c has the shape \(4, 4\)"),
+    (lambda: tunedgemm.matmul(BF16, BF16, beta=1, c=numpy.zeros((4, 4), "f4")), ValueError, "c must have the element type of out"),
+    (lambda: tunedgemm.matmul(A, B, beta=1, c=numpy.zeros((4, 5), BF16.dtype)), ValueError, "c must have the element type of out"),
     (lambda: tunedgemm.matmul(A, B, scale_a=numpy.ones(2, "f4")), ValueError, "scale_a must be an array of one float32"),
     (lambda: tunedgemm.matmul([[1.0]], B), TypeError, "a is a list; pass an array of numpy"),
     (lambda: tunedgemm.matmul(A, None), TypeError, "b is a NoneType"),
@@ -54,8 +57,7 @@ def test_answers(call, error, message):
 
 
 def run_alone(program: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, "TUNEDGEMM_CACHE": ""})
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
 
 
 def test_a_product_at_exit_is_refused():

@@ -13,13 +13,13 @@ def _call(a, b, *, out, c, bias, scale_a, scale_b, out_dtype, beta, **scalars):
         out = _arrays.new_output(a, _shape(a, b), _type_of_out(a, out_dtype))
     elif _arrays.is_immutable(out):
         raise ValueError("out is an array of JAX, which is never written; pass an array that may be")
-    elif out_dtype is not None and str(out_dtype).removeprefix("torch.") != _arrays.type_name(out):
+    elif out_dtype is not None and _type_of_out(a, out_dtype) != _arrays.type_name(out):
         raise ValueError(f"out_dtype is {out_dtype}, but out has elements of {_arrays.type_name(out)}; give one of the two")
     (array_a, type_of_a), (array_b, type_of_b), (array_out, type_of_out) = map(_arrays.as_dlpack, (a, b, out))
-    array_c = None if c is None else _arrays.as_dlpack(c)[0]
+    array_c, type_of_c = (None, "") if c is None else _arrays.as_dlpack(c)
     array_bias, type_of_bias = (None, "") if bias is None else _arrays.as_dlpack(bias)
     call = _core.Call(array_a, array_b, array_out, c=array_c, bias=array_bias, scale_a=scale_a, scale_b=scale_b, type_of_a=type_of_a,
-                      type_of_b=type_of_b, type_of_out=type_of_out, type_of_bias=type_of_bias, beta=beta, **scalars)
+                      type_of_b=type_of_b, type_of_out=type_of_out, type_of_c=type_of_c, type_of_bias=type_of_bias, beta=beta, **scalars)
     return call, out
 
 

@@ -1,0 +1,28 @@
+#pragma once
+
+// The values of arguments that Python programs name by a word.
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+
+namespace tunedgemm::python {
+
+/// The value of `name` among pairs of a name and a value. Throws ValueError with the argument, the
+/// name and the known names if there is none.
+template <class Names>
+auto named(std::string_view argument, std::string_view name, const Names& names) {
+  std::string known;
+  for (const auto& [known_name, value] : names) {
+    if (known_name == name) {
+      return value;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(known_name);
+  }
+  throw nanobind::value_error(
+      (std::string(argument) + " is '" + std::string(name) + "'; it may be one of: " + known)
+          .c_str());
+}
+
+}  // namespace tunedgemm::python
