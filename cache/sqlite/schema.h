@@ -28,8 +28,8 @@ std::string views();
 /// Throws sqlite::Error with SQLITE_CORRUPT if a table or view of this version is missing or there
 /// is a trigger.
 void check_names(sqlite::Connection& connection);
-/// Does the same, and throws if a column of a table is missing or a view is invalid. Takes a few
-/// milliseconds.
+/// Does the same, and throws if a column of a table or of a view for programs is missing, or if
+/// another view is invalid. Takes a few milliseconds.
 void check_schema(sqlite::Connection& connection);
 
 // The table `problem` has many columns for people and for searching. The library reads the problem

@@ -121,7 +121,16 @@ void check_sound(const fs::path& path) {
   CHECK_NOTHROW(check_schema(connection));
 }
 
-// Starts twice with the damaged bytes. The second start must find no damage and the same winners.
+bool passes_integrity_check(const fs::path& path) {
+  try {
+    return connect(path).text("PRAGMA integrity_check") == "ok";
+  } catch (const sqlite::Error&) {
+    return false;
+  }
+}
+
+// Starts twice with the damaged bytes. The second start must find the same winners and no damage,
+// unless the damage is in a part that the first start did not need, such as an unused index entry.
 void check_two_starts(const std::string& bytes) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db", aside = path.string() + ".corrupt";
@@ -145,11 +154,15 @@ void check_two_starts(const std::string& bytes) {
   if (is_set_aside) {
     CHECK(first.warnings.find(".dump | sed") != std::string::npos);
   }
+  const bool is_unnoticed = !is_set_aside && !passes_integrity_check(path);
   const Start second(path);
   INFO("second start: " << second.warnings);
-  CHECK(second.warnings.empty());
   CHECK(second.state == StoreState::kReadWrite);
-  CHECK(second.found == first.found);
+  CHECK(second.found.count(500) == 1);
+  if (!is_unnoticed) {
+    CHECK(second.warnings.empty());
+    CHECK(second.found == first.found);
+  }
   // A changed byte in an index can hide a row from look-ups. Only a whole examination, such as
   // `tunedgemm doctor` runs, notices that.
   auto options = sample::options(path);
@@ -268,6 +281,38 @@ TEST_CASE("Missing tables and views are damage") {
   }
   INFO(name);
   check_is_set_aside(read_file(path));
+}
+
+// Renames a column in the text of a view, as a few damaged bytes can.
+std::string cache_with_renamed_column(const std::string& view, const std::string& column) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "cache.db";
+  std::ofstream(path, std::ios::binary) << whole_cache();
+  {
+    auto connection = connect(path);
+    sqlite3_db_config(connection.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+    connection.execute("PRAGMA writable_schema = ON");
+    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, 'AS " + column +
+                       "', 'AS renamed') WHERE name = '" + view + "'");
+  }
+  const std::string bytes = read_file(path);
+  REQUIRE(bytes != whole_cache());
+  return bytes;
+}
+
+TEST_CASE("A view for programs without one of its columns is damage") {
+  check_is_set_aside(cache_with_renamed_column("winner_v1", "device_name"));
+}
+
+TEST_CASE("A view for people may have the columns of another build") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "cache.db";
+  std::ofstream(path, std::ios::binary) << cache_with_renamed_column("missing", "nearest_tuned_m");
+  auto options = sample::options(path);
+  options.examination = StoreOptions::Examination::kWhole;
+  const auto examined = Store::open(options);
+  CHECK(examined->health().warnings.empty());
+  CHECK(winners_in(*examined) == all_winners());
 }
 
 TEST_CASE("Code that would run when the cache is read or written is damage") {
