@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/python/context.h"
 #include "runtime/python/names.h"
 
 namespace nb = nanobind;
@@ -277,8 +278,7 @@ Operands operands_of(const Call& call) {
   if (call.bias) {
     set_bias(call, operands);
   }
-  operands.is_on_cuda = is_on_cuda(call.a);
-  operands.ordinal = call.a.device_id();
+  operands.device = is_on_cuda(call.a) ? call.a.device_id() : kHost;
   return operands;
 }
 

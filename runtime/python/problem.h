@@ -32,8 +32,7 @@ struct Call {
 struct Operands {
   tunedgemm_problem problem;
   tunedgemm_buffers buffers;
-  bool is_on_cuda = false;
-  int ordinal = 0;  ///< of the CUDA device
+  int device;  ///< as for default_context()
 };
 
 /// Throws ValueError if the arrays do not fit together: it names the argument, the value and the

@@ -1,0 +1,165 @@
+#include "runtime/python/context.h"
+
+#include <nanobind/nanobind.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "runtime/python/names.h"
+
+namespace nb = nanobind;
+
+namespace tunedgemm::python {
+namespace {
+
+template <class Value>
+using Named = std::pair<std::string_view, Value>;
+
+tunedgemm_rigor rigor_of(std::string_view name) {
+  static constexpr Named<tunedgemm_rigor> kRigors[] = {{"default", TUNEDGEMM_RIGOR_DEFAULT},
+                                                       {"quick", TUNEDGEMM_RIGOR_QUICK},
+                                                       {"normal", TUNEDGEMM_RIGOR_NORMAL},
+                                                       {"exhaustive", TUNEDGEMM_RIGOR_EXHAUSTIVE}};
+  return named("rigor", name, kRigors);
+}
+
+// "auto", "host", "cuda" or "cuda:1".
+void set_device(const std::string& device, tunedgemm_context_options& options) {
+  static constexpr Named<tunedgemm_backend> kBackends[] = {{"auto", TUNEDGEMM_BACKEND_AUTO},
+                                                           {"cuda", TUNEDGEMM_BACKEND_CUDA},
+                                                           {"host", TUNEDGEMM_BACKEND_HOST}};
+  const std::string kind = device.substr(0, device.find(':'));
+  options.backend = named("device", kind, kBackends);
+  if (kind == device) {
+    return;
+  }
+  const std::string number = device.substr(kind.size() + 1);
+  const bool is_number = !number.empty() && number.size() < 5 &&
+                         number.find_first_not_of("0123456789") == std::string::npos;
+  if (kind != "cuda" || !is_number) {
+    throw nb::value_error(
+        ("device is '" + device + "'; write 'cuda:1' for the second GPU").c_str());
+  }
+  options.ordinal = std::stoi(number);
+}
+
+class DefaultContexts {
+ public:
+  std::shared_ptr<tunedgemm_context> of(int device) {
+    if (auto found = find(device)) {
+      return found;
+    }
+    const nb::gil_scoped_acquire gil;
+    // Without the lock, because opening a device releases the GIL.
+    auto made = std::make_unique<Context>(
+        ContextOptions{.device = device == kHost ? "host" : "cuda:" + std::to_string(device)});
+    const std::scoped_lock lock(mutex_);
+    return contexts_.try_emplace(device, std::move(made)).first->second->get();
+  }
+
+  void close(bool for_good) {
+    std::map<int, std::unique_ptr<Context>> closed;
+    {
+      const std::scoped_lock lock(mutex_);
+      is_closed_ = for_good;
+      closed.swap(contexts_);
+    }
+    for (const auto& [device, context] : closed) {
+      context->close();
+    }
+  }
+
+ private:
+  std::shared_ptr<tunedgemm_context> find(int device) {
+    const std::scoped_lock lock(mutex_);
+    if (is_closed_) {
+      throw nb::value_error("the interpreter is ending, so nothing can be multiplied any more");
+    }
+    const auto found = contexts_.find(device);
+    return found == contexts_.end() ? nullptr : found->second->get();
+  }
+
+  std::mutex mutex_;
+  bool is_closed_ = false;
+  std::map<int, std::unique_ptr<Context>> contexts_;
+};
+
+DefaultContexts& default_contexts() {
+  static auto* const contexts = new DefaultContexts;  // outlives all threads
+  return *contexts;
+}
+
+}  // namespace
+
+void check(tunedgemm_status status) {
+  if (status == TUNEDGEMM_STATUS_OK) {
+    return;
+  }
+  const std::string message = tunedgemm_error_message();
+  const nb::object by_status = nb::module_::import_("tunedgemm._errors").attr("BY_STATUS");
+  const nb::object type = by_status[nb::int_(static_cast<int>(status))];
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+tunedgemm_policy policy_of(std::string_view name) {
+  static constexpr Named<tunedgemm_policy> kPolicies[] = {
+      {"default", TUNEDGEMM_POLICY_DEFAULT},
+      {"tune", TUNEDGEMM_POLICY_TUNE},
+      {"tune_in_background", TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND},
+      {"compile", TUNEDGEMM_POLICY_COMPILE},
+      {"stored", TUNEDGEMM_POLICY_STORED},
+      {"fail", TUNEDGEMM_POLICY_FAIL}};
+  return named("policy", name, kPolicies);
+}
+
+Context::Context(const ContextOptions& wanted) {
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  set_device(wanted.device, options);
+  options.cache_path = wanted.cache ? wanted.cache->c_str() : nullptr;
+  options.policy = policy_of(wanted.policy);
+  options.rigor = rigor_of(wanted.rigor);
+  options.host_threads = wanted.threads;
+  options.tune_seconds = wanted.seconds;
+  options.tune_candidates = wanted.candidates;
+  tunedgemm_context* context = nullptr;
+  tunedgemm_status status;
+  {
+    const nb::gil_scoped_release released;
+    status = tunedgemm_context_create(&options, &context);
+  }
+  check(status);
+  context_.reset(context, tunedgemm_context_destroy);
+}
+
+std::shared_ptr<tunedgemm_context> Context::get() const {
+  if (!context_) {
+    throw nb::value_error("the context is closed; make another one");
+  }
+  return context_;
+}
+
+void Context::close() {
+  std::shared_ptr<tunedgemm_context> closed = std::move(context_);
+  const nb::gil_scoped_release released;
+  closed.reset();
+}
+
+std::string Context::report() const {
+  const std::shared_ptr<tunedgemm_context> context = get();
+  std::string text(tunedgemm_context_report(context.get(), nullptr, 0), '\0');
+  tunedgemm_context_report(context.get(), text.data(), text.size());
+  return text.c_str();
+}
+
+std::shared_ptr<tunedgemm_context> default_context(int device) {
+  return default_contexts().of(device);
+}
+
+void close_default_contexts(bool for_good) {
+  default_contexts().close(for_good);
+}
+
+}  // namespace tunedgemm::python

@@ -1,0 +1,54 @@
+#pragma once
+
+// Contexts of the C interface for Python, and the exceptions of failed calls.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tunedgemm/tunedgemm.h"
+
+namespace tunedgemm::python {
+
+/// Throws the package's exception for a failed call, with the library's sentence. Needs the GIL.
+void check(tunedgemm_status status);
+
+/// "tune", "compile" ... Throws ValueError for other names.
+tunedgemm_policy policy_of(std::string_view name);
+
+struct ContextOptions {
+  std::string device = "auto";  ///< "auto", "host", "cuda" or "cuda:1"
+  std::optional<std::string> cache;
+  std::string policy = "default", rigor = "default";
+  int threads = 0, candidates = 0;
+  double seconds = 0;
+};
+
+/// tunedgemm.Context. Its functions need the GIL.
+class Context {
+ public:
+  explicit Context(const ContextOptions& wanted);
+
+  /// The caller's copy keeps the context while it is used, should another thread close it. Throws
+  /// ValueError if it is closed.
+  std::shared_ptr<tunedgemm_context> get() const;
+  void close();
+  std::string report() const;
+
+ private:
+  std::shared_ptr<tunedgemm_context> context_;
+};
+
+/// The device of calls on the host, where others have the ordinal of their GPU.
+constexpr int kHost = -1;
+
+/// The context with default options of all calls on a device that name none: opened by the first of
+/// them, which takes the GIL for it, closed when the interpreter ends.
+std::shared_ptr<tunedgemm_context> default_context(int device);
+
+/// In a forked child, which cannot use its parent's contexts, new ones may follow; `for_good`
+/// refuses further calls.
+void close_default_contexts(bool for_good);
+
+}  // namespace tunedgemm::python
