@@ -23,28 +23,44 @@ using namespace nb::literals;
 namespace tunedgemm::python {
 namespace {
 
-Array writable(const nb::object& out) {
-  nb::ndarray<> array;
-  if (!nb::try_cast(out, array)) {
-    throw nb::value_error("out is read-only, or has no DLPack; pass an array that may be written");
+std::shared_ptr<tunedgemm_context> context_for(const Product& product, const Context* context) {
+  return context != nullptr ? context->get() : default_context(product.device());
+}
+
+// The stream that the caller names, or that of the arrays' library.
+void* stream_for(const Product& product, nb::handle stream) {
+  return stream.is_none() ? product.current_stream()
+                          : std::bit_cast<void*>(nb::cast<std::uintptr_t>(stream));
+}
+
+Scalars scalars_of(const char* activation, const char* numerics, nb::handle out_dtype, double alpha,
+                   double beta, double slope) {
+  Scalars scalars{.alpha = alpha,
+                  .beta = beta,
+                  .slope = slope,
+                  .activation = activation_of(activation),
+                  .numerics = numerics_of(numerics)};
+  if (!out_dtype.is_none()) {
+    scalars.type_of_out = type_named(out_dtype);
   }
-  return Array(array);
+  return scalars;
 }
 
-std::shared_ptr<tunedgemm_context> context_for(const Operands& operands, const Context* context) {
-  return context != nullptr ? context->get() : default_context(operands.device);
-}
-
-void matmul(const Call& call, std::uintptr_t stream, const Context* context) {
-  const Operands operands = operands_of(call);
-  const std::shared_ptr<tunedgemm_context> used = context_for(operands, context);
+nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, const char* activation,
+                  nb::handle out, nb::handle out_dtype, nb::handle c, double alpha, double beta,
+                  nb::handle scale_a, nb::handle scale_b, double slope, const char* numerics,
+                  nb::handle stream, const Context* context) {
+  const Product product({a, b, out, c, bias, scale_a, scale_b},
+                        scalars_of(activation, numerics, out_dtype, alpha, beta, slope));
+  const std::shared_ptr<tunedgemm_context> used = context_for(product, context);
+  void* const used_stream = stream_for(product, stream);
   tunedgemm_status status;
   {
     const nb::gil_scoped_release released;
-    status = tunedgemm_matmul(used.get(), &operands.problem, &operands.buffers,
-                              std::bit_cast<void*>(stream));
+    status = tunedgemm_matmul(used.get(), &product.problem(), &product.buffers(), used_stream);
   }
   check(status);
+  return product.out();
 }
 
 bool is_same(const tunedgemm_problem& a, const tunedgemm_problem& b) {
@@ -59,40 +75,44 @@ bool is_same(const tunedgemm_problem& a, const tunedgemm_problem& b) {
 
 class Plan {
  public:
-  Plan(const Call& call, const std::string& policy, const std::optional<std::string>& name,
-       double accepted_loss, const Context* context) {
-    const Operands operands = operands_of(call);
+  Plan(const Arguments& arguments, const Scalars& scalars, const char* policy, const char* name,
+       double accepted_loss, const Context* context)
+      : scalars_(scalars) {
+    const Product product(arguments, scalars);
     tunedgemm_plan_options options;
     tunedgemm_plan_options_init(&options);
     options.policy = policy_of(policy);
-    options.name = name ? name->c_str() : nullptr;
+    options.name = name;
     options.accepted_loss = accepted_loss;
-    const std::shared_ptr<tunedgemm_context> used = context_for(operands, context);
+    const std::shared_ptr<tunedgemm_context> used = context_for(product, context);
     tunedgemm_status status;
     {
       const nb::gil_scoped_release released;
-      status =
-          tunedgemm_plan_create(used.get(), &operands.problem, &operands.buffers, &options, &plan_);
+      status = tunedgemm_plan_create(used.get(), &product.problem(), &product.buffers(), &options,
+                                     &plan_);
     }
     check(status);
-    problem_ = operands.problem;
+    problem_ = product.problem();
+    scalars_.type_of_out = problem_.type_d;
     context_ = used;
   }
 
-  void run(const Call& call, std::uintptr_t stream) const {
+  nb::object run(const Arguments& arguments, nb::handle stream) const {
     const std::shared_ptr<tunedgemm_context> used = context();
-    const Operands operands = operands_of(call);
-    if (!is_same(operands.problem, problem_)) {
+    const Product product(arguments, scalars_);
+    if (!is_same(product.problem(), problem_)) {
       throw nb::value_error(
           "the arrays have other shapes, strides or types than those of the plan; make another "
           "plan");
     }
+    void* const used_stream = stream_for(product, stream);
     tunedgemm_status status;
     {
       const nb::gil_scoped_release released;
-      status = tunedgemm_run(plan_, &operands.buffers, std::bit_cast<void*>(stream));
+      status = tunedgemm_run(plan_, &product.buffers(), used_stream);
     }
     check(status);
+    return product.out();
   }
 
   std::string description() const {
@@ -110,6 +130,7 @@ class Plan {
     return context;
   }
 
+  Scalars scalars_;
   tunedgemm_problem problem_;
   const tunedgemm_plan* plan_ = nullptr;
   std::weak_ptr<tunedgemm_context> context_;
@@ -120,38 +141,6 @@ class Plan {
 
 NB_MODULE(_core, module) {
   using namespace tunedgemm::python;
-
-  nb::class_<Call>(module, "Call", "The arguments of one product; see tunedgemm.matmul.")
-      .def(
-          "__init__",
-          [](Call* self, Array a, Array b, const nb::object& out, std::optional<Array> c,
-             std::optional<Array> bias, std::optional<Array> scale_a, std::optional<Array> scale_b,
-             std::string type_of_a, std::string type_of_b, std::string type_of_out,
-             std::string type_of_c, std::string type_of_bias, double alpha, double beta,
-             double slope, std::string activation, std::string numerics) {
-            new (self) Call{.a = std::move(a),
-                            .b = std::move(b),
-                            .out = writable(out),
-                            .c = std::move(c),
-                            .bias = std::move(bias),
-                            .scale_a = std::move(scale_a),
-                            .scale_b = std::move(scale_b),
-                            .type_of_a = std::move(type_of_a),
-                            .type_of_b = std::move(type_of_b),
-                            .type_of_out = std::move(type_of_out),
-                            .type_of_c = std::move(type_of_c),
-                            .type_of_bias = std::move(type_of_bias),
-                            .alpha = alpha,
-                            .beta = beta,
-                            .slope = slope,
-                            .activation = std::move(activation),
-                            .numerics = std::move(numerics)};
-          },
-          "a"_a, "b"_a, "out"_a, nb::kw_only(), "c"_a.none() = nb::none(),
-          "bias"_a.none() = nb::none(), "scale_a"_a.none() = nb::none(),
-          "scale_b"_a.none() = nb::none(), "type_of_a"_a = "", "type_of_b"_a = "",
-          "type_of_out"_a = "", "type_of_c"_a = "", "type_of_bias"_a = "", "alpha"_a = 1.0,
-          "beta"_a = 0.0, "slope"_a = 0.01, "activation"_a = "none", "numerics"_a = "default");
 
   nb::class_<Context>(
       module, "Context",
@@ -189,15 +178,42 @@ NB_MODULE(_core, module) {
           "__exit__", [](Context& self, const nb::args&) { self.close(); }, nb::arg("args"));
 
   nb::class_<Plan>(module, "Plan",
-                   "A product whose kernel is chosen and loaded; see tunedgemm.plan.")
-      .def(nb::init<const Call&, const std::string&, const std::optional<std::string>&, double,
-                    const Context*>(),
-           "call"_a, "policy"_a = "default", "name"_a.none() = nb::none(), "accepted_loss"_a = 0.0,
-           "context"_a.none() = nb::none(), nb::keep_alive<1, 6>())
-      .def("_run", &Plan::run, "call"_a, "stream"_a = 0)
+                   "A product whose kernel is chosen and loaded; made by tunedgemm.plan(). Threads "
+                   "may share it.")
+      .def(
+          "__init__",
+          [](Plan* self, nb::handle a, nb::handle b, nb::handle bias, const char* activation,
+             nb::handle out, nb::handle out_dtype, nb::handle c, double alpha, double beta,
+             nb::handle scale_a, nb::handle scale_b, double slope, const char* numerics,
+             const char* policy, std::optional<std::string> name, double accepted_loss,
+             const Context* context) {
+            new (self) Plan({a, b, out, c, bias, scale_a, scale_b},
+                            scalars_of(activation, numerics, out_dtype, alpha, beta, slope), policy,
+                            name ? name->c_str() : nullptr, accepted_loss, context);
+          },
+          "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a, "out"_a.none(),
+          "out_dtype"_a.none(), "c"_a.none(), "alpha"_a, "beta"_a, "scale_a"_a.none(),
+          "scale_b"_a.none(), "slope"_a, "numerics"_a, "policy"_a, "name"_a.none(),
+          "accepted_loss"_a, "context"_a.none(), nb::keep_alive<1, 18>())
+      .def(
+          "run",
+          [](const Plan& self, nb::handle a, nb::handle b, nb::handle bias, nb::handle out,
+             nb::handle c, nb::handle scale_a, nb::handle scale_b, nb::handle stream) {
+            return self.run({a, b, out, c, bias, scale_a, scale_b}, stream);
+          },
+          "a"_a.none(), "b"_a.none(), nb::kw_only(), "bias"_a = nb::none(), "out"_a = nb::none(),
+          "c"_a = nb::none(), "scale_a"_a = nb::none(), "scale_b"_a = nb::none(),
+          "stream"_a = nb::none(),
+          "The product of other arrays with the shapes, strides and types of the plan's; returns\n"
+          "out. See tunedgemm.matmul().")
       .def_prop_ro("description", &Plan::description,
-                   "One line for people: family, config and origin of the kernel.");
+                   "One line for people: family, config and origin of the kernel.")
+      .def("__repr__",
+           [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; });
 
-  module.def("matmul", &matmul, "call"_a, "stream"_a = 0, "context"_a.none() = nb::none());
+  module.def("matmul", &matmul, "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a,
+             "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a, "beta"_a,
+             "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a, "numerics"_a, "stream"_a.none(),
+             "context"_a.none());
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
 }

@@ -13,11 +13,13 @@ namespace tunedgemm::python {
 /// name and the known names if there is none.
 template <class Names>
 auto named(std::string_view argument, std::string_view name, const Names& names) {
-  std::string known;
   for (const auto& [known_name, value] : names) {
     if (known_name == name) {
       return value;
     }
+  }
+  std::string known;
+  for (const auto& [known_name, value] : names) {
     known += (known.empty() ? "" : ", ") + std::string(known_name);
   }
   throw nanobind::value_error(

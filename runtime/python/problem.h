@@ -3,40 +3,56 @@
 // The arrays of a Python call as a problem and buffers of the C interface.
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <optional>
-#include <string>
+#include <string_view>
 
+#include "runtime/python/arrays.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::python {
 
-/// An array of any framework, of which nanobind holds a reference: from the DLPack or the buffer
-/// protocol. Memory is the producer's; nothing is copied.
-using Array = nanobind::ndarray<nanobind::ro>;
-
-/// The arguments of matmul() and plan(). `out` is D. The names of element types replace those of
-/// arrays whose framework has no DLPack code for them: "bfloat16", "float8_e4m3fn", "float8_e5m2".
-struct Call {
-  Array a, b, out;
-  std::optional<Array> c, bias, scale_a, scale_b;
-  std::string type_of_a, type_of_b, type_of_out, type_of_c,
-      type_of_bias;  ///< "" for the array's own
+/// The arguments of a product that are no arrays.
+struct Scalars {
   double alpha = 1, beta = 0, slope = 0.01;
-  std::string activation = "none";
-  std::string numerics = "default";
+  tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;
+  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+  std::optional<tunedgemm_type> type_of_out;  ///< none: by the type of a
 };
 
-/// A problem with its operands. The pointers live as long as the arrays of the call.
-struct Operands {
-  tunedgemm_problem problem;
-  tunedgemm_buffers buffers;
-  int device;  ///< as for default_context()
+tunedgemm_activation activation_of(std::string_view name);
+tunedgemm_numerics numerics_of(std::string_view name);
+
+/// The arguments of a product that are arrays. Except for a and b they may be None.
+struct Arguments {
+  nanobind::handle a, b, out, c, bias, scale_a, scale_b;
 };
 
-/// Throws ValueError if the arrays do not fit together: it names the argument, the value and the
-/// remedy.
-Operands operands_of(const Call& call);
+/// The arrays of one call, as a problem with its operands. Makes `out` if there is none.
+class Product {
+ public:
+  /// Throws ValueError if the arrays do not fit together: it names the argument, the value and the
+  /// remedy; TypeError for what is no array.
+  Product(const Arguments& arguments, const Scalars& scalars);
+
+  const tunedgemm_problem& problem() const { return problem_; }
+  const tunedgemm_buffers& buffers() const { return buffers_; }
+  const nanobind::object& out() const { return out_; }
+  /// As for default_context().
+  int device() const { return a_.device(); }
+  void* current_stream() const { return a_.current_stream(); }
+
+ private:
+  void set_matrices(const Scalars& scalars);
+  void set_c(double beta);
+  void set_bias();
+
+  Array a_, b_;
+  nanobind::object out_;
+  Array d_;
+  std::optional<Array> c_, bias_, scale_a_, scale_b_;
+  tunedgemm_problem problem_;
+  tunedgemm_buffers buffers_;
+};
 
 }  // namespace tunedgemm::python

@@ -32,6 +32,38 @@ def test_gradients_are_not_tracked():
     assert not tunedgemm.matmul(a, a).requires_grad
 
 
+def test_parameters_and_subclasses():
+    class Marked(torch.Tensor):
+        pass
+
+    a = torch.rand((6, 6))
+    for kind in (torch.nn.Parameter(a), a.as_subclass(Marked)):
+        torch.testing.assert_close(tunedgemm.matmul(kind, kind), a @ a)
+
+
+@pytest.mark.parametrize("wrong,message", [
+    (lambda a: torch._neg_view(a), "a is a view of negated elements"),
+    (lambda a: a.to("meta"), "a cannot be read: Cannot pack tensors on meta$"),
+    (lambda a: a.to_sparse(), "a cannot be read: Cannot access data pointer"),
+    (lambda a: torch.quantize_per_tensor(a, 1.0, 0, torch.qint8), "a cannot be read: QUInt"),
+    (lambda a: a.to(torch.complex64), "a has elements of torch.complex64; supported"),
+    (lambda a: a[0], "a has the shape"),
+    (lambda a: a[0, 0], r"a has the shape \(\)"),
+])
+def test_tensors_that_are_refused(wrong, message):
+    a = torch.rand((4, 4))
+    with pytest.raises(ValueError, match=message):
+        tunedgemm.matmul(wrong(a), a)
+
+
+def test_numpy_and_torch_in_one_call():
+    a = torch.rand((4, 4))
+    out = a.numpy().copy()
+    assert tunedgemm.matmul(a, a.numpy(), out=out) is out
+    torch.testing.assert_close(torch.from_numpy(out), a @ a)
+    assert isinstance(tunedgemm.matmul(a, a.numpy()), torch.Tensor)
+
+
 @pytest.mark.skipif("cuda" not in DEVICES, reason="no GPU")
 def test_the_current_stream_is_used():
     a = torch.rand((256, 256), device="cuda")

@@ -1,0 +1,327 @@
+#include "runtime/python/arrays.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "runtime/python/context.h"
+#include "runtime/python/dlpack.h"
+
+namespace nb = nanobind;
+
+namespace tunedgemm::python {
+namespace {
+
+using Code = nb::dlpack::dtype_code;
+
+struct ElementType {
+  std::string_view name;
+  Code code;
+  std::uint8_t bits;
+  char format;  ///< of the buffer protocol; 0 if it has none
+  tunedgemm_type type;
+};
+
+constexpr std::array kElementTypes{
+    ElementType{"float32", Code::Float, 32, 'f', TUNEDGEMM_TYPE_F32},
+    ElementType{"float16", Code::Float, 16, 'e', TUNEDGEMM_TYPE_F16},
+    ElementType{"bfloat16", Code::Bfloat, 16, 0, TUNEDGEMM_TYPE_BF16},
+    ElementType{"float8_e4m3fn", Code::Float8_E4M3FN, 8, 0, TUNEDGEMM_TYPE_E4M3},
+    ElementType{"float8_e5m2", Code::Float8_E5M2, 8, 0, TUNEDGEMM_TYPE_E5M2},
+    ElementType{"int8", Code::Int, 8, 'b', TUNEDGEMM_TYPE_S8},
+    ElementType{"int32", Code::Int, 32, 'i', TUNEDGEMM_TYPE_S32},
+    ElementType{"float64", Code::Float, 64, 'd', TUNEDGEMM_TYPE_F64},
+};
+
+template <class Predicate>
+const ElementType* find_type(Predicate&& is_it) {
+  const auto* const found = std::find_if(kElementTypes.begin(), kElementTypes.end(), is_it);
+  return found == kElementTypes.end() ? nullptr : found;
+}
+
+const ElementType& known(tunedgemm_type type) {
+  return *find_type([&](const ElementType& one) { return one.type == type; });
+}
+
+constexpr const char* kSupportedTypes =
+    "supported are float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 and int32";
+
+/// What is known of a type of arrays.
+struct Producer {
+  PyTypeObject* type;
+  const DlpackExchangeApi* exchange;
+  bool is_numpy;
+  bool may_negate;  ///< as PyTorch's views with a negative bit, of which DLPack knows nothing
+};
+
+const DlpackExchangeApi* exchange_of(nb::handle type) {
+  const nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
+  if (capsule.is_none()) {
+    return nullptr;
+  }
+  const auto* api = static_cast<const DlpackExchangeApi*>(
+      PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  if (api == nullptr) {
+    PyErr_Clear();
+  }
+  while (api != nullptr && api->major != kDlpackMajor) {
+    api = api->previous;
+  }
+  return api != nullptr && api->tensor_of != nullptr ? api : nullptr;
+}
+
+// Remembers the first types, which live for good.
+Producer producer_of(nb::handle object) {
+  static std::array<Producer, 8> seen{};
+  static std::size_t count = 0;
+  PyTypeObject* const type = Py_TYPE(object.ptr());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (seen[i].type == type) {
+      return seen[i];
+    }
+  }
+  const nb::handle of_type(reinterpret_cast<PyObject*>(type));
+  const auto module = nb::cast<std::string>(nb::str(of_type.attr("__module__")));
+  const Producer made{type, exchange_of(of_type), module == "numpy",
+                      nb::hasattr(of_type, "is_neg")};
+  if (count < seen.size()) {
+    of_type.inc_ref();
+    seen[count++] = made;
+  }
+  return made;
+}
+
+bool negates(nb::handle object) {
+  static PyObject* const name = PyUnicode_InternFromString("is_neg");
+  PyObject* const self[] = {object.ptr()};
+  return nb::cast<bool>(nb::steal(PyObject_VectorcallMethod(name, self, 1, nullptr)));
+}
+
+nb::object python_part(const char* function) {
+  return nb::module_::import_("tunedgemm._arrays").attr(function);
+}
+
+}  // namespace
+
+void refuse(const std::string& why) {
+  throw nb::value_error(why.c_str());
+}
+
+Array::Array(std::string_view argument, nb::handle object, Access access) : object_(object) {
+  const Producer producer = producer_of(object);
+  exchange_ = producer.exchange;
+  if (producer.may_negate && negates(object)) {
+    refuse(std::string(argument) + " is a view of negated elements: pass its resolve_neg()");
+  }
+  const bool is_read = exchange_ != nullptr ? read_by_exchange(argument)
+                                            : producer.is_numpy && read_by_buffer(argument, access);
+  if (!is_read) {
+    read_by_protocol(argument, access);
+  }
+}
+
+Array::~Array() {
+  if (buffer_.obj != nullptr) {
+    PyBuffer_Release(&buffer_);
+  }
+}
+
+bool Array::read_by_exchange(std::string_view argument) {
+  nb::dlpack::dltensor tensor;
+  if (exchange_->tensor_of(object_.ptr(), &tensor) != 0) {
+    const nb::python_error error;
+    const std::string why = nb::str(error.value()).c_str();
+    refuse(std::string(argument) + " cannot be read: " + why.substr(0, why.find('\n')));
+  }
+  set(argument, tensor);
+  return true;
+}
+
+// False if numpy has no format for the element type, or the array must not be written.
+bool Array::read_by_buffer(std::string_view argument, Access access) {
+  const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (access == Access::kWrite ? PyBUF_WRITABLE : 0);
+  if (PyObject_GetBuffer(object_.ptr(), &buffer_, flags) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const std::string_view format(buffer_.format);
+  const auto* const type = find_type(
+      [&](const ElementType& one) { return format.size() == 1 && format[0] == one.format; });
+  if (type == nullptr) {
+    refuse_type(argument);
+  }
+  type_ = type->type;
+  data_ = buffer_.buf;
+  device_ = kHost;
+  set_dimensions(argument, buffer_.ndim);
+  for (int i = 0; i < buffer_.ndim; ++i) {
+    if (buffer_.strides[i] % buffer_.itemsize != 0) {
+      refuse(std::string(argument) + " has a stride of " + std::to_string(buffer_.strides[i]) +
+             " bytes, which are no whole elements: pass a copy");
+    }
+    shape_[static_cast<std::size_t>(i)] = buffer_.shape[i];
+    strides_[static_cast<std::size_t>(i)] = buffer_.strides[i] / buffer_.itemsize;
+  }
+  return true;
+}
+
+void Array::read_by_protocol(std::string_view argument, Access access) {
+  const std::string name(argument);
+  if (!nb::hasattr(object_, "__dlpack__")) {
+    throw nb::type_error((name + " is a " + nb::cast<std::string>(nb::inst_name(object_)) +
+                          "; pass an array of numpy, PyTorch or another library with DLPack")
+                             .c_str());
+  }
+  if (access == Access::kWrite && nb::cast<bool>(python_part("is_immutable")(object_))) {
+    refuse(name + " is an array of JAX, which is never written; pass an array that may be");
+  }
+  const nb::object pair = python_part("as_dlpack")(object_);
+  const auto type_name = nb::cast<std::string>(pair[1]);
+  if (access == Access::kWrite) {
+    nb::ndarray<> array;
+    if (!nb::try_cast(nb::object(pair[0]), array)) {
+      refuse(name + " is read-only; pass an array that may be written");
+    }
+    other_ = nb::ndarray<nb::ro>(array);
+  } else {
+    other_ = nb::cast<nb::ndarray<nb::ro>>(nb::object(pair[0]));
+  }
+  const auto dimensions = static_cast<int>(other_.ndim());
+  const nb::dlpack::dltensor tensor{.data = const_cast<void*>(other_.data()),
+                                    .device = {other_.device_type(), other_.device_id()},
+                                    .ndim = dimensions,
+                                    .dtype = other_.dtype(),
+                                    .shape = const_cast<std::int64_t*>(other_.shape_ptr()),
+                                    .strides = const_cast<std::int64_t*>(other_.stride_ptr())};
+  if (type_name.empty()) {
+    set(argument, tensor);
+  } else {
+    auto typed = tensor;
+    const auto& type = *find_type([&](const ElementType& one) { return one.name == type_name; });
+    typed.dtype = {static_cast<std::uint8_t>(type.code), type.bits, 1};
+    set(argument, typed);
+  }
+}
+
+void Array::set(std::string_view argument, const nb::dlpack::dltensor& tensor) {
+  const auto* const type = find_type([&](const ElementType& one) {
+    return tensor.dtype.code == static_cast<std::uint8_t>(one.code) &&
+           tensor.dtype.bits == one.bits && tensor.dtype.lanes == 1;
+  });
+  if (type == nullptr) {
+    refuse_type(argument);
+  }
+  type_ = type->type;
+  data_ = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  set_device(argument, tensor.device.device_type, tensor.device.device_id);
+  set_dimensions(argument, tensor.ndim);
+  std::copy_n(tensor.shape, tensor.ndim, shape_.begin());
+  std::int64_t packed = 1;
+  for (int i = tensor.ndim - 1; i >= 0; --i) {
+    strides_[static_cast<std::size_t>(i)] =
+        tensor.strides != nullptr ? tensor.strides[i] : std::exchange(packed, packed * extent(i));
+  }
+}
+
+// Pinned host memory belongs to the host.
+void Array::set_device(std::string_view argument, int dlpack_type, int id) {
+  switch (dlpack_type) {
+    case nb::device::cpu::value:
+    case nb::device::cuda_host::value:
+      device_ = kHost;
+      return;
+    case nb::device::cuda::value:
+    case nb::device::cuda_managed::value:
+      device_ = id;
+      return;
+    default:
+      refuse(std::string(argument) + " is on a device of DLPack type " +
+             std::to_string(dlpack_type) + "; only the CPU and NVIDIA GPUs are supported");
+  }
+}
+
+void Array::set_dimensions(std::string_view argument, int dimensions) {
+  if (dimensions > kMostDimensions) {
+    refuse(std::string(argument) + " has " + std::to_string(dimensions) +
+           " dimensions; it must be a matrix, or a batch of matrices with 3 dimensions");
+  }
+  dimensions_ = dimensions;
+}
+
+void Array::refuse_type(std::string_view argument) const {
+  const nb::object type = nb::getattr(object_, "dtype", nb::str("an unknown type"));
+  refuse(std::string(argument) + " has elements of " + nb::str(type).c_str() + "; " +
+         kSupportedTypes);
+}
+
+std::int64_t Array::size() const {
+  return std::accumulate(shape_.begin(), shape_.begin() + dimensions_, std::int64_t{1},
+                         std::multiplies<>());
+}
+
+std::string Array::shape() const {
+  std::string text = "(";
+  for (int i = 0; i < dimensions_; ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string(extent(i));
+  }
+  return text + ")";
+}
+
+void* Array::current_stream() const {
+  if (device_ == kHost) {
+    return nullptr;
+  }
+  if (exchange_ == nullptr) {
+    return PyLong_AsVoidPtr(python_part("current_stream")(object_).ptr());
+  }
+  void* stream = nullptr;
+  if (exchange_->current_stream(nb::device::cuda::value, device_, &stream) != 0) {
+    throw nb::python_error();
+  }
+  return stream;
+}
+
+nb::object Array::make(std::span<const std::int64_t> shape, tunedgemm_type type) const {
+  const ElementType& element = known(type);
+  if (exchange_ == nullptr) {
+    static const nb::handle new_array = python_part("new_array").release();
+    const nb::tuple extents = shape.size() == 2 ? nb::make_tuple(shape[0], shape[1])
+                                                : nb::make_tuple(shape[0], shape[1], shape[2]);
+    return new_array(object_, extents, element.name);
+  }
+  nb::dlpack::dltensor prototype{
+      .device = {device_ == kHost ? nb::device::cpu::value : nb::device::cuda::value,
+                 std::max(device_, 0)},
+      .ndim = static_cast<std::int32_t>(shape.size()),
+      .dtype = {static_cast<std::uint8_t>(element.code), element.bits, 1},
+      .shape = const_cast<std::int64_t*>(shape.data())};
+  const auto set_error = [](void* /*error*/, const char* kind, const char* message) {
+    PyErr_SetString(
+        std::string_view(kind) == "MemoryError" ? PyExc_MemoryError : PyExc_RuntimeError, message);
+  };
+  void *managed_tensor = nullptr, *object = nullptr;
+  if (exchange_->allocate(&prototype, &managed_tensor, nullptr, set_error) != 0 ||
+      exchange_->object_of(managed_tensor, &object) != 0) {
+    throw nb::python_error();
+  }
+  return nb::steal(static_cast<PyObject*>(object));
+}
+
+tunedgemm_type type_named(nb::handle type) {
+  const auto name = nb::cast<std::string>(python_part("name_of_type")(type));
+  const auto* const found = find_type([&](const ElementType& one) { return one.name == name; });
+  if (found == nullptr) {
+    refuse("out_dtype is " + name + "; " + kSupportedTypes);
+  }
+  return found->type;
+}
+
+std::string_view name_of(tunedgemm_type type) {
+  return known(type).name;
+}
+
+}  // namespace tunedgemm::python
