@@ -1,7 +1,10 @@
 """tunedgemm.cache beside a file that the library writes."""
+import fcntl
 import os
 import pathlib
 import sqlite3
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -88,13 +91,10 @@ def test_wrong_columns(file):
 
 
 def test_reading_keeps_the_locks_of_this_process(file):
-    import fcntl
-    import subprocess
-    import sys
     with open(file, "r+b") as locked:
         fcntl.lockf(locked, fcntl.LOCK_EX, 1, 1 << 40)
         cache.best(file)
-        other = ("import fcntl, sys\nwith open(sys.argv[1], 'r+b') as file:\n    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1 << 40)")
+        other = "import fcntl, sys\nfcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1 << 40)"
         assert b"BlockingIOError" in subprocess.run([sys.executable, "-c", other, file], stderr=subprocess.PIPE, check=False).stderr
 
 

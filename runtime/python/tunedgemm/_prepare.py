@@ -29,18 +29,20 @@ MAY_BE_SHAPES = ("out", "bias", *TYPES_OF_SCALES)
 @overload
 def prepare(problems: Path, *, progress: Progress = ...) -> list[Row]: ...  # type: ignore[overload-overlap]  # str is iterable
 @overload
-def prepare(problems: Iterable[Any], *, progress: Progress = ..., policy: str = ..., context: Optional[_core.Context] = ...) -> list[Plan]: ...
+def prepare(problems: Iterable[Any], *, progress: Progress = ..., policy: str = ...,
+            context: Optional[_core.Context] = ...) -> list[Plan]: ...
 def prepare(problems: Union[Path, Iterable[Any]], *, progress: Progress = True, policy: str = "default",
             context: Optional[_core.Context] = None) -> Any:
     """Tunes, or loads, products before they are needed; their first calls then launch at once.
 
     problems: dicts of arguments of plan(), or tuples (a, b). In place of arrays there may be shapes and a type, then no memory is needed:
-        {"a": (512, 4096), "b": (4096, 1024), "dtype": "bfloat16", "layout": "nt", "name": "qkv"}, or ((512, 4096), (4096, 1024), "bfloat16").
+        {"a": (512, 4096), "b": (4096, 1024), "dtype": "bfloat16", "layout": "nt", "name": "qkv"} or
+        ((512, 4096), (4096, 1024), "bfloat16").
         layout tells which of a and b are stored transposed (t). device is "host", "cuda" or "cuda:1"; without it, and without a context,
         it is the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too; c must be an array, unless it is out.
         The path of a list file is passed to tune_all(), whose rows come back.
-    progress: True draws a line on stderr if that is a terminal; False nothing. A callable gets a tuple (done, total, product, elapsed, left)
-        when each product begins, and at the end.
+    progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable gets a named tuple (done, total, product,
+        elapsed, left) when each product begins, and at the end.
     policy, context: as for plan().
 
     Returns the plans, in the order of the problems. Ctrl-C ends the call after the product that is being tuned, a second one at once; what
@@ -155,8 +157,9 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
     options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto", from_requests=True.
     progress: as for prepare().
 
-    Returns a dict for each shape: its name, its state ("tuned", "partly tuned", "cached", "tuned elsewhere" or "no winner"), the reason of a
-    failure, and the winner's columns, such as config and median_us. Raises tunedgemm.Error with the program's message if it fails.
+    Returns a dict for each shape: its name, its state ("tuned", "partly tuned", "cached", "tuned elsewhere" or "no winner"), the failure of
+    one without a winner, and the winner's columns, such as config and median_us. Raises tunedgemm.Error with the program's message if it
+    fails as a whole.
     Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same call continues from there."""
     options.update(cache=cache, device=device, rigor=rigor)
     with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
