@@ -1,4 +1,5 @@
 """prepare and tune_all."""
+import contextlib
 import gc
 import inspect
 import io
@@ -16,10 +17,16 @@ import numpy
 import pytest
 
 import tunedgemm
-from tunedgemm import _products, _progress
+from tunedgemm import _products, _programs, _progress
 
 TUNE = {"device": "host", "rigor": "quick", "budget_seconds": 30, "candidates": 2, "progress": False}
 SHAPE = {"types": "f32", "m": 8, "n": 8, "k": 8}
+
+
+def command_lines():
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # the process has ended
+            yield path.read_bytes()
 
 
 def rows_of(m, n, k):
@@ -86,10 +93,10 @@ def test_progress_is_reported():
 
 def test_the_line_fits_the_terminal():
     state = _progress.State(11, 40, "llama.qkv 4096x6144x4096 bf16", 31.4, 3670.0)
-    assert _progress.text_of(state, 100) == "12/40 llama.qkv 4096x6144x4096 bf16  0:31 elapsed, 1:01:10 left"
-    assert _progress.text_of(state, 50) == "12/40 llama.qkv 4096x…  0:31 elapsed, 1:01:10 left"
+    assert _progress.text_of(state, 100, state.product) == "12/40 llama.qkv 4096x6144x4096 bf16  0:31 elapsed, 1:01:10 left"
+    assert _progress.text_of(state, 50, state.product) == "12/40 llama.qkv 4096x…  0:31 elapsed, 1:01:10 left"
     for width in range(60):
-        assert len(_progress.text_of(state, width)) <= width
+        assert len(_progress.text_of(state, width, state.product)) <= width
 
 
 def test_nothing_is_drawn_beside_a_terminal(capfd):
@@ -104,6 +111,17 @@ def test_a_line_is_drawn_on_a_terminal():
     os.close(terminal)
     assert os.read(controller, 1000).startswith(b"\r\x1b[2K1/1 4x4x4 float32  0:00 elapsed\r\x1b[2K")
     os.close(controller)
+
+
+def test_tune_all_draws_a_line(tmp_path):
+    controller, terminal = os.openpty()
+    program = (f"import tunedgemm; tunedgemm.tune_all(['--m=8,9', '--n=8', '--k=8'], cache={str(tmp_path / 'cache.db')!r}, device='host', "
+               "rigor='quick', candidates=2)")
+    subprocess.run([sys.executable, "-c", program], stderr=terminal, check=True)
+    os.close(terminal)
+    drawn = os.read(controller, 10000).decode().split("\r\x1b[2K")
+    os.close(controller)
+    assert any(text.startswith("2/2 after 8x8x8 f32→f32 ieee nn  0:0") for text in drawn) and drawn[-1] == ""
 
 
 def test_an_interrupt_waits_for_the_product():
@@ -165,7 +183,15 @@ def test_an_interrupt_ends_tune_all(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         tunedgemm.tune_all(["--m=8:400:1", "--n=8", "--k=8"], cache=tmp_path / "cache.db", **{**TUNE, "progress": interrupt})
     assert len(tunedgemm.cache.best(tmp_path / "cache.db")) in (1, 2)
-    assert subprocess.run(["pgrep", "-f", str(tmp_path)], stdout=subprocess.DEVNULL, check=False).returncode == 1
+    assert not [line for line in command_lines() if os.fsencode(tmp_path) in line]
+
+
+@pytest.mark.parametrize("name,text", [("tune-all", b"Tunes a list of shapes"), ("tunedgemm", b"doctor")])
+def test_programs(name, text):
+    call = f"import sys, tunedgemm._programs as programs; sys.argv[1:] = ['--help']; programs.{name.replace('-', '_')}()"
+    assert text in subprocess.run([sys.executable, "-c", call], stdout=subprocess.PIPE, check=True).stdout
+    with pytest.raises(tunedgemm.Error, match="bin/absent is missing"):
+        _programs.path_of("absent")
 
 
 @pytest.mark.parametrize("name", ["matmul", "plan"])

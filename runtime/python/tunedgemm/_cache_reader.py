@@ -7,11 +7,12 @@ import json
 import pathlib
 import sqlite3
 import sys
+from typing import Any
 
 APPLICATION_ID = 0x7467656D  # cache/sqlite/schema.h
 
 
-def read(path, view, equal):
+def read(path: str, view: str, equal: dict[str, Any]) -> dict[str, Any]:
     """The columns and the rows for which `equal` holds, or what is wrong."""
     with contextlib.closing(sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")

@@ -2,14 +2,12 @@
 from __future__ import annotations
 
 import concurrent.futures
-import importlib.metadata
 import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
-import sysconfig
 import tempfile
 from typing import IO, Any, Callable, Iterable, Mapping, Optional, Sequence, Union, overload
 
@@ -17,6 +15,7 @@ from . import _arrays, _core
 from ._errors import Error, InvalidArgumentError, NoDeviceError
 from ._placeholders import Placeholder
 from ._products import Plan, plan
+from ._programs import path_of
 from ._progress import Line, Progress
 
 Path = Union[str, "os.PathLike[str]"]
@@ -27,7 +26,7 @@ MAY_BE_SHAPES = ("out", "bias", *TYPES_OF_SCALES)
 
 
 @overload
-def prepare(problems: Path, *, progress: Progress = ...) -> list[Row]: ...  # type: ignore[overload-overlap]  # str is iterable
+def prepare(problems: Path, *, progress: Progress = ...) -> list[Row]: ...
 @overload
 def prepare(problems: Iterable[Any], *, progress: Progress = ..., policy: str = ...,
             context: Optional[_core.Context] = ...) -> list[Plan]: ...
@@ -154,8 +153,8 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
 
     work: the path of a list (CSV, JSON or TunableOp's), dicts with the fields of a list, or arguments of the program as strings.
     cache, device, rigor: as for Context.
-    options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto", from_requests=True.
-    progress: as for prepare().
+    options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto"; tune_all([], from_requests=True).
+    progress: as for prepare(), but a callable is called when a product ends, in another thread.
 
     Returns a dict for each shape: its name, its state ("tuned", "partly tuned", "cached", "tuned elsewhere" or "no winner"), the failure of
     one without a winner, and the winner's columns, such as config and median_us. Raises tunedgemm.Error with the program's message if it
@@ -165,7 +164,7 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
     with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
         arguments = _work_arguments(work, pathlib.Path(folder)) + ["--json", *_option_arguments(options)]
         with open(os.path.join(folder, "rows.json"), "w+", encoding="utf-8") as output:
-            status, messages = _run([program("tune-all"), *arguments], output, progress)
+            status, messages = _run([path_of("tune-all"), *arguments], output, progress)
             output.seek(0)
             text = output.read()
     if status not in (0, 1):
@@ -175,28 +174,14 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
             for row in json.loads(text or "[]")]
 
 
-def program(name: str) -> str:
-    """The path of a program of this package, which may be in no folder of $PATH."""
-    try:
-        installed = [pathlib.Path(str(file.locate())) for file in importlib.metadata.files("tunedgemm") or () if file.name == name]
-    except importlib.metadata.PackageNotFoundError:
-        installed = []
-    # pip install --target records the programs at another place than it puts them.
-    beside = [pathlib.Path(__file__).parents[1] / "bin" / name, pathlib.Path(sysconfig.get_path("scripts")) / name]
-    for path in installed + beside:
-        if path.is_file():
-            return str(path)
-    raise Error(f"the program {name} is missing: it is not in {beside[-1].parent}; install the package again, with its programs")
-
-
 def _work_arguments(work: Any, folder: pathlib.Path) -> list[str]:
     if isinstance(work, (str, os.PathLike)):
         return [os.fspath(work)]
     work = list(work)
-    if all(isinstance(one, str) for one in work):
-        return work
+    if all(isinstance(one, (str, os.PathLike)) for one in work):
+        return [os.fspath(one) for one in work]
     path = folder / "shapes.json"
-    path.write_text(json.dumps([dict(one) for one in work]), encoding="utf-8")
+    path.write_text(json.dumps([dict(one) for one in work], default=str), encoding="utf-8")
     return [str(path)]
 
 
@@ -216,7 +201,7 @@ def _run(command: list[str], output: IO[str], progress: Progress) -> tuple[int, 
                                errors="replace", start_new_session=True)
     thread = concurrent.futures.ThreadPoolExecutor(1, "tunedgemm-tune-all")
     try:
-        with Line(progress, 0) as line:
+        with Line(progress, 0, "after ") as line:
             messages = line.wait_for(thread.submit(_read_messages, process, line.show), lambda: process.send_signal(signal.SIGINT))
     finally:
         process.kill()

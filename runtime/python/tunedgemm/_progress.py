@@ -9,10 +9,10 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 
 class State(NamedTuple):
-    """What a callable given as `progress` gets, once when each product begins and once at the end."""
+    """What a callable given as `progress` gets: by prepare when each product begins and at the end, by tune_all when each ends."""
     done: int
     total: int
-    product: str  # the one that begins; empty at the end
+    product: str  # the one that begins or ends; empty at the end of prepare
     elapsed: float  # seconds
     left: Optional[float]  # seconds, estimated; None before the first product is done
 
@@ -24,11 +24,12 @@ BETWEEN_DRAWINGS = 0.25  # seconds
 class Line:
     """Draws the state on stderr if that is a terminal, or passes it to a callable."""
 
-    def __init__(self, progress: Progress, total: int):
+    def __init__(self, progress: Progress, total: int, before_product: str = ""):
         self._report = progress if callable(progress) else None
         self._is_drawn = progress is True and sys.stderr.isatty()
         self._begin = time.monotonic()
         self._done, self._total, self._product, self._note = 0, total, "", ""
+        self._before_product = before_product
 
     def __enter__(self) -> Line:
         return self
@@ -66,15 +67,15 @@ class Line:
     def _draw(self) -> None:
         if self._is_drawn:
             width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-            print("\r\x1b[2K" + text_of(self.state(), width - 1, self._note), end="", file=sys.stderr, flush=True)
+            text = text_of(self.state(), width - 1, self._note or (self._product and self._before_product + self._product))
+            print("\r\x1b[2K" + text, end="", file=sys.stderr, flush=True)
 
 
-def text_of(state: State, width: int, note: str = "") -> str:
-    """At most `width` characters: the name of a product is shortened first."""
-    number = f"{min(state.done + 1, state.total)}/{state.total} "
+def text_of(state: State, width: int, product: str) -> str:
+    """At most `width` characters: the name of the product is shortened first."""
+    number = f"{min(state.done + 1, state.total)}/{state.total} " if state.total else ""
     times = f"  {clock(state.elapsed)} elapsed" + ("" if state.left is None else f", {clock(state.left)} left")
     room = width - len(number) - len(times)
-    product = note or state.product
     if len(product) > room:
         product = product[:max(room - 1, 0)] + "…"
     return (number + product + times)[:width]
