@@ -1,0 +1,35 @@
+"""NVRTC from a wheel: `pip install 'tunedgemm[cu13]'` installs one."""
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+from typing import Optional
+
+VARIABLE = "TUNEDGEMM_NVRTC"
+PACKAGES = ("cu13", "cuda_nvrtc")  # of nvidia-cuda-nvrtc, then of nvidia-cuda-nvrtc-cu12
+
+
+def library_of_wheel() -> Optional[str]:
+    """The path of libnvrtc in an installed wheel. Nothing is imported or loaded."""
+    try:
+        nvidia = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return None
+    for package in PACKAGES:
+        for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
+            found = sorted(glob.glob(os.path.join(glob.escape(folder), package, "lib", "libnvrtc.so.[0-9]*")))
+            if found:
+                return found[-1]
+    return None
+
+
+def hand_over() -> None:
+    """Names the wheel's library to ours, which reads the variable when it opens a GPU, and to the programs that this process starts.
+
+    The wheel goes before a toolkit of the system: pip has chosen its version for this environment, and it is that of PyTorch. A variable
+    that the user has set stays."""
+    if not os.environ.get(VARIABLE):
+        library = library_of_wheel()
+        if library:
+            os.environ[VARIABLE] = library

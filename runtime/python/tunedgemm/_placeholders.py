@@ -1,0 +1,49 @@
+"""Arrays without memory: all that plan() needs to know of an array, on any device. Their address is null, which the library accepts for
+plans and takes as well aligned."""
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+# DLPack's code and the bits of each element type.
+TYPES = {"float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8),
+         "int8": (0, 8), "int32": (0, 32)}
+CPU, CUDA = 1, 2  # DLPack's types of devices
+
+
+class _Tensor(ctypes.Structure):
+    """DLManagedTensor of dlpack.h. The placeholder owns it, so it has no deleter."""
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("dimensions", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64), ("manager", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p)]
+
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class Placeholder:
+    """An array of a shape, type and device; `transposed`: with consecutive columns. It must outlive those that read its DLPack."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, device: str = "host", transposed: bool = False):
+        if dtype not in TYPES:
+            raise ValueError(f"dtype is {dtype}; supported are {', '.join(TYPES)}")
+        self.shape, self.dtype, self.ndim = tuple(shape), dtype, len(shape)
+        extents = [*shape[:-2], *reversed(shape[-2:])] if transposed else list(shape)
+        strides = [math.prod(extents[i + 1:]) for i in range(len(extents))]
+        if transposed:
+            strides[-2:] = reversed(strides[-2:])
+        kind, _, number = device.partition(":")
+        if kind not in ("host", "cuda") or not (number or "0").isdigit():
+            raise ValueError(f"device is {device!r}; write 'host', 'cuda' or 'cuda:1'")
+        numbers = ctypes.c_int64 * self.ndim
+        self._tensor = _Tensor(None, CPU if kind == "host" else CUDA, int(number or "0"), self.ndim, *TYPES[dtype], 1,
+                               numbers(*shape), numbers(*strides), 0, None, None)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return _new_capsule(ctypes.addressof(self._tensor), b"dltensor", None)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._tensor.device_type, self._tensor.device_id

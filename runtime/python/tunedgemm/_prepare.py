@@ -1,0 +1,224 @@
+"""prepare and tune_all: many products are tuned before they are needed."""
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+from typing import IO, Any, Callable, Iterable, Mapping, Optional, Sequence, Union, overload
+
+from . import _arrays, _core
+from ._errors import Error, InvalidArgumentError, NoDeviceError
+from ._placeholders import Placeholder
+from ._products import Plan, plan
+from ._programs import path_of
+from ._progress import Line, Progress
+
+Path = Union[str, "os.PathLike[str]"]
+Row = dict[str, Any]
+# The element types of arguments that are given as shapes; the others have that of the result.
+TYPES_OF_SCALES = {"scale_a": "float32", "scale_b": "float32"}
+MAY_BE_SHAPES = ("out", "bias", *TYPES_OF_SCALES)
+
+
+@overload
+def prepare(problems: Path, *, progress: Progress = ...) -> list[Row]: ...
+@overload
+def prepare(problems: Iterable[Any], *, progress: Progress = ..., policy: str = ...,
+            context: Optional[_core.Context] = ...) -> list[Plan]: ...
+def prepare(problems: Union[Path, Iterable[Any]], *, progress: Progress = True, policy: str = "default",
+            context: Optional[_core.Context] = None) -> Any:
+    """Tunes, or loads, products before they are needed; their first calls then launch at once.
+
+    problems: dicts of arguments of plan(), or tuples (a, b). In place of arrays there may be shapes and a type, then no memory is needed:
+        {"a": (512, 4096), "b": (4096, 1024), "dtype": "bfloat16", "layout": "nt", "name": "qkv"} or
+        ((512, 4096), (4096, 1024), "bfloat16").
+        layout tells which of a and b are stored transposed (t). device is "host", "cuda" or "cuda:1"; without it, and without a context,
+        it is the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too; c must be an array, unless it is out.
+        The path of a list file is passed to tune_all(), whose rows come back.
+    progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable gets a named tuple (done, total, product,
+        elapsed, left) when each product begins, and at the end.
+    policy, context: as for plan().
+
+    Returns the plans, in the order of the problems. Ctrl-C ends the call after the product that is being tuned, a second one at once; what
+    was tuned is stored."""
+    if isinstance(problems, (str, os.PathLike)):
+        if context is not None or policy != "default":
+            raise ValueError("a list file is tuned by a program of its own, without a context or a policy; call tune_all with its options")
+        return tune_all(problems, progress=progress)
+    wanted = list(problems)
+    plans: list[Any] = []
+    thread = concurrent.futures.ThreadPoolExecutor(1, "tunedgemm-prepare")
+    with Line(progress, len(wanted)) as line:
+        try:
+            device = None
+            for problem in wanted:
+                arguments = _named(problem)
+                if device is None and context is None and _lacks_device(arguments):
+                    device = _first_device()
+                arguments = _with_placeholders(arguments, device or "host")
+                product = _product_text(arguments)
+                line.show(len(plans), len(wanted), product)
+                plans.append(line.wait_for(thread.submit(_plan, product, arguments, policy, context)))
+            line.show(len(plans), len(wanted), "")
+        finally:
+            thread.shutdown(wait=False)
+    return plans
+
+
+def _plan(product: str, arguments: dict[str, Any], policy: str, context: Optional[_core.Context]) -> Plan:
+    try:
+        return plan(**{"policy": policy, "context": context, **arguments})
+    except (Error, TypeError, ValueError) as error:
+        raise type(error)(f"{product}: {error}") from error
+
+
+def _named(problem: Any) -> dict[str, Any]:
+    if isinstance(problem, Mapping):
+        return dict(problem)
+    if not isinstance(problem, (tuple, list)) or len(problem) not in (2, 3):
+        raise TypeError(f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), or two shapes and a type")
+    return dict(zip(("a", "b", "dtype"), problem))
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, (tuple, list))
+
+
+def _lacks_device(arguments: Mapping[str, Any]) -> bool:
+    return _is_shape(arguments.get("a")) and "device" not in arguments
+
+
+def _first_device() -> str:
+    try:
+        with _core.Context("cuda", cache=""):
+            return "cuda"
+    except NoDeviceError:
+        return "host"
+
+
+def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]:
+    """The arguments of plan(), with placeholders where shapes are given."""
+    shapes = {name for name in ("a", "b") if _is_shape(arguments.get(name))}
+    if not shapes:
+        return arguments
+    arguments = dict(arguments)
+    if shapes != {"a", "b"} or "dtype" not in arguments:
+        raise TypeError("a problem without arrays needs the shapes of a and b, and dtype, their element type")
+    if _is_shape(arguments.get("c")):
+        raise TypeError("c is a shape; pass an array, or leave it out if the product is added to out")
+    dtype, layout, device = _type_name(arguments.pop("dtype")), arguments.pop("layout", "nn"), arguments.pop("device", device)
+    if layout not in ("nn", "nt", "tn", "tt"):
+        raise ValueError(f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored transposed")
+    result_type = arguments.get("out_dtype")
+    result_type = _arrays.OUTPUTS.get(dtype, dtype) if result_type is None else _type_name(result_type)
+    a, b = arguments["a"], arguments["b"]
+    arguments.setdefault("out", _shape_of_product(a, b))
+    arguments["a"], arguments["b"] = (Placeholder(shape, dtype, device, order == "t") for shape, order in zip((a, b), layout))
+    for name in MAY_BE_SHAPES:
+        if _is_shape(arguments.get(name)):
+            arguments[name] = Placeholder(arguments[name], TYPES_OF_SCALES.get(name, result_type), device)
+    return arguments
+
+
+def _shape_of_product(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3):
+        raise ValueError(f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or batches of them with 3 dimensions")
+    batches = [shape[0] for shape in (a, b) if len(shape) == 3]
+    return (*([max(batches)] if batches else []), a[-2], b[-1])
+
+
+def _type_name(dtype: Any) -> str:
+    """"float16" for numpy.float16, torch.float16 and their kin."""
+    return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
+
+
+def _product_text(arguments: Mapping[str, Any]) -> str:
+    """"llama.qkv 4096x6144x4096 bfloat16"."""
+    a, b = arguments.get("a"), arguments.get("b")
+    try:
+        extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_type_name(a.dtype)}"  # type: ignore[union-attr]
+    except (AttributeError, IndexError):
+        return str(arguments.get("name") or "a product")  # plan() says what is wrong
+    return f"{arguments['name']} {extents}" if arguments.get("name") else extents
+
+
+def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, cache: Optional[Path] = None, device: Optional[str] = None,
+             rigor: Optional[str] = None, progress: Progress = True, **options: Any) -> list[Row]:
+    """Runs the program tune-all of this package: tunes a list of shapes and stores the winners in the cache.
+
+    work: the path of a list (CSV, JSON or TunableOp's), dicts with the fields of a list, or arguments of the program as strings.
+    cache, device, rigor: as for Context.
+    options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto"; tune_all([], from_requests=True).
+    progress: as for prepare(), but a callable is called when a product ends, in another thread.
+
+    Returns a dict for each shape: its name, its state ("tuned", "partly tuned", "cached", "tuned elsewhere" or "no winner"), the failure of
+    one without a winner, and the winner's columns, such as config and median_us. Raises tunedgemm.Error with the program's message if it
+    fails as a whole.
+    Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same call continues from there."""
+    options.update(cache=cache, device=device, rigor=rigor)
+    with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
+        arguments = _work_arguments(work, pathlib.Path(folder)) + ["--json", *_option_arguments(options)]
+        with open(os.path.join(folder, "rows.json"), "w+", encoding="utf-8") as output:
+            status, messages = _run([path_of("tune-all"), *arguments], output, progress)
+            output.seek(0)
+            text = output.read()
+    if status not in (0, 1):
+        kind = {2: InvalidArgumentError, 3: NoDeviceError}.get(status, Error)
+        raise kind("\n".join(messages) or f"tune-all ended with status {status}")
+    return [{"name": row["name"], "state": row["state"], "failure": row["failure"], "problem": row["problem"], **(row["record"] or {})}
+            for row in json.loads(text or "[]")]
+
+
+def _work_arguments(work: Any, folder: pathlib.Path) -> list[str]:
+    if isinstance(work, (str, os.PathLike)):
+        return [os.fspath(work)]
+    work = list(work)
+    if all(isinstance(one, (str, os.PathLike)) for one in work):
+        return [os.fspath(one) for one in work]
+    path = folder / "shapes.json"
+    path.write_text(json.dumps([dict(one) for one in work], default=str), encoding="utf-8")
+    return [str(path)]
+
+
+def _option_arguments(options: Mapping[str, Any]) -> list[str]:
+    arguments = []
+    for name, value in options.items():
+        if value is not None and value is not False:
+            flag = "--" + name.replace("_", "-")
+            arguments.append(flag if value is True else f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    return arguments
+
+
+def _run(command: list[str], output: IO[str], progress: Progress) -> tuple[int, list[str]]:
+    """The exit status, and the messages on stderr that tell no progress."""
+    # In a session of its own: a terminal's Ctrl-C would reach the program beside this one's, and the second ends it at once.
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, encoding="utf-8",
+                               errors="replace", start_new_session=True)
+    thread = concurrent.futures.ThreadPoolExecutor(1, "tunedgemm-tune-all")
+    try:
+        with Line(progress, 0, "after ") as line:
+            messages = line.wait_for(thread.submit(_read_messages, process, line.show), lambda: process.send_signal(signal.SIGINT))
+    finally:
+        process.kill()
+        process.wait()
+        thread.shutdown()
+    return process.wait(), messages
+
+
+def _read_messages(process: subprocess.Popen[str], show: Callable[[int, int, str], None]) -> list[str]:
+    messages = []
+    assert process.stderr is not None
+    with process.stderr:
+        for text in process.stderr:
+            shape = re.match(r"(\d+)/(\d+)  (.*?)  ", text)
+            if shape:
+                show(int(shape[1]), int(shape[2]), shape[3])
+            else:
+                messages.append(text.rstrip())
+    process.wait()
+    return messages

@@ -1,0 +1,87 @@
+"""One line of progress on a terminal, for work that takes minutes."""
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import sys
+import time
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+
+class State(NamedTuple):
+    """What a callable given as `progress` gets: by prepare when each product begins and at the end, by tune_all when each ends."""
+    done: int
+    total: int
+    product: str  # the one that begins or ends; empty at the end of prepare
+    elapsed: float  # seconds
+    left: Optional[float]  # seconds, estimated; None before the first product is done
+
+
+Progress = Union[bool, Callable[[State], object]]
+BETWEEN_DRAWINGS = 0.25  # seconds
+
+
+class Line:
+    """Draws the state on stderr if that is a terminal, or passes it to a callable."""
+
+    def __init__(self, progress: Progress, total: int, before_product: str = ""):
+        self._report = progress if callable(progress) else None
+        self._is_drawn = progress is True and sys.stderr.isatty()
+        self._begin = time.monotonic()
+        self._done, self._total, self._product, self._note = 0, total, "", ""
+        self._before_product = before_product
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._is_drawn:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+    def show(self, done: int, total: int, product: str) -> None:
+        self._done, self._total, self._product = done, total, product
+        if self._report:
+            self._report(self.state())
+        self._draw()
+
+    def state(self) -> State:
+        elapsed = time.monotonic() - self._begin
+        left = elapsed / self._done * (self._total - self._done) if self._done else None
+        return State(self._done, self._total, self._product, elapsed, left)
+
+    def wait_for(self, future: concurrent.futures.Future[Any], interrupt: Callable[[], object] = lambda: None) -> Any:
+        """The future's result. Ctrl-C calls `interrupt` and raises KeyboardInterrupt when the future is done, the next one at once."""
+        try:
+            self._draw_until(future)
+        except KeyboardInterrupt:
+            self._note = "stopping after this one"
+            interrupt()
+            self._draw_until(future)
+            raise
+        return future.result()
+
+    def _draw_until(self, future: concurrent.futures.Future[Any]) -> None:
+        while not concurrent.futures.wait([future], BETWEEN_DRAWINGS).done:
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._is_drawn:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+            text = text_of(self.state(), width - 1, self._note or (self._product and self._before_product + self._product))
+            print("\r\x1b[2K" + text, end="", file=sys.stderr, flush=True)
+
+
+def text_of(state: State, width: int, product: str) -> str:
+    """At most `width` characters: the name of the product is shortened first."""
+    number = f"{min(state.done + 1, state.total)}/{state.total} " if state.total else ""
+    times = f"  {clock(state.elapsed)} elapsed" + ("" if state.left is None else f", {clock(state.left)} left")
+    room = width - len(number) - len(times)
+    if len(product) > room:
+        product = product[:max(room - 1, 0)] + "…"
+    return (number + product + times)[:width]
+
+
+def clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

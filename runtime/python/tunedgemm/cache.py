@@ -1,0 +1,93 @@
+"""The views of a cache file, read-only: what was tuned, tried and missed. cache/README.md explains their columns.
+
+    import tunedgemm.cache
+    for row in tunedgemm.cache.best(types="f16→f16"):
+        print(row["m"], row["n"], row["k"], row["config"], row["median_us"])
+
+Each function takes the path of a file (None: the one that a context uses by default) and values of columns that rows must have, and returns
+dicts, or a DataFrame of pandas with as_frame=True. The file may be in use. A process of its own reads it, see _cache_reader.py."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any, Optional, Union
+
+from ._errors import Error, InvalidArgumentError
+
+__all__ = ["best", "coverage", "default_path", "failures", "missing", "stale", "trials"]
+
+Path = Union[str, "os.PathLike[str]", None]
+
+
+def best(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """The winner of each product on each device: config, time, speed-up over the default, state."""
+    return _rows("best", path, as_frame, equal)
+
+
+def missing(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """Products that programs ran without a winner, the most work first."""
+    return _rows("missing", path, as_frame, equal)
+
+
+def trials(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """Everything that was tried, with its time or why it failed. A file may have a million of these: give m, n and k."""
+    return _rows("trials", path, as_frame, equal)
+
+
+def failures(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """The candidates that failed, counted by device, family and reason."""
+    return _rows("failures", path, as_frame, equal)
+
+
+def stale(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """Winners that were tuned with another compiler or driver than the device's last."""
+    return _rows("stale", path, as_frame, equal)
+
+
+def coverage(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """For each device the number of products by state, and the share of those that were asked for and are tuned."""
+    return _rows("coverage", path, as_frame, equal)
+
+
+def default_path() -> Optional[pathlib.Path]:
+    """The file that a context without a path uses, by cache/file/location.cpp; None if there is neither a variable nor a home folder."""
+    named = os.environ.get("TUNEDGEMM_CACHE", "")
+    if named:
+        return pathlib.Path(named).absolute()
+    caches, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
+    if not os.path.isabs(caches):  # to be ignored, by the XDG base directory specification
+        caches = os.path.join(home, ".cache")
+    return pathlib.Path(caches, "tunedgemm", "tunedgemm.db") if os.path.isabs(caches) else None
+
+
+def _rows(view: str, path: Path, as_frame: bool, equal: dict[str, Any]) -> Any:
+    file = default_path() if path is None else pathlib.Path(path)
+    if file is None:
+        raise FileNotFoundError("there is no cache: neither TUNEDGEMM_CACHE nor HOME is set; pass the path of one")
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or pass another path")
+    answer = _read(file, view, equal)
+    columns = answer["columns"]
+    if as_frame:
+        import pandas  # only those who ask for a frame need it
+        return pandas.DataFrame(answer["rows"], columns=columns)
+    return [dict(zip(columns, row)) for row in answer["rows"]]
+
+
+def _read(file: pathlib.Path, view: str, equal: dict[str, Any]) -> dict[str, Any]:
+    question = json.dumps({"path": str(file), "view": view, "equal": equal})
+    reader = str(pathlib.Path(__file__).with_name("_cache_reader.py"))
+    process = subprocess.run([sys.executable, "-I", "-S", reader], input=question, capture_output=True, encoding="utf-8", check=False)
+    if process.returncode != 0:
+        raise Error(f"the cache {file} could not be read by {sys.executable}: {process.stderr.strip()}")
+    answer: dict[str, Any] = json.loads(process.stdout)
+    if "error" in answer:
+        raise InvalidArgumentError(f"the cache {file} cannot be read: {answer['error']}; `tunedgemm doctor` examines and repairs it")
+    if "not_a_cache" in answer:
+        raise InvalidArgumentError(f"{file} is a database, but no cache of tunedgemm")
+    if "unknown_column" in answer:
+        raise TypeError(f"{view} has no column {answer['unknown_column']}; it has {', '.join(answer['columns'])}")
+    return answer
