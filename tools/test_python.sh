@@ -13,5 +13,6 @@ if ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-c
   exit 0
 fi
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation '.[test]'
-tools/lint.sh build/python-cp* runtime/python/*.cpp
+# shellcheck disable=SC2012 # folders have plain names
+tools/lint.sh "$(ls -td build/python-cp* | head -n 1)" runtime/python/*.cpp
 "$venv/bin/pytest" --quiet -p no:cacheprovider runtime/python/tests

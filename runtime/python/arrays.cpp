@@ -311,17 +311,29 @@ nb::object Array::make(std::span<const std::int64_t> shape, tunedgemm_type type)
   return nb::steal(static_cast<PyObject*>(object));
 }
 
-tunedgemm_type type_named(nb::handle type) {
+tunedgemm_type type_named(std::string_view argument, nb::handle type) {
   const auto name = nb::cast<std::string>(python_part("name_of_type")(type));
   const auto* const found = find_type([&](const ElementType& one) { return one.name == name; });
   if (found == nullptr) {
-    refuse("out_dtype is " + name + "; " + kSupportedTypes);
+    refuse(std::string(argument) + " is " + name + "; " + kSupportedTypes);
   }
   return found->type;
 }
 
 std::string_view name_of(tunedgemm_type type) {
   return known(type).name;
+}
+
+tunedgemm_type result_type(tunedgemm_type type_of_a) {
+  switch (type_of_a) {
+    case TUNEDGEMM_TYPE_E4M3:
+    case TUNEDGEMM_TYPE_E5M2:
+      return TUNEDGEMM_TYPE_F16;
+    case TUNEDGEMM_TYPE_S8:
+      return TUNEDGEMM_TYPE_S32;
+    default:
+      return type_of_a;
+  }
 }
 
 }  // namespace tunedgemm::python

@@ -73,8 +73,10 @@ class Array {
 };
 
 /// "float32" or numpy.float32 or torch.float32 ... Throws ValueError if it is not supported.
-tunedgemm_type type_named(nanobind::handle type);
+tunedgemm_type type_named(std::string_view argument, nanobind::handle type);
 std::string_view name_of(tunedgemm_type type);
+/// The element type of a product, unless the caller names one.
+tunedgemm_type result_type(tunedgemm_type type_of_a);
 
 [[noreturn]] void refuse(const std::string& why);
 

@@ -41,7 +41,7 @@ Scalars scalars_of(const char* activation, const char* numerics, nb::handle out_
                   .activation = activation_of(activation),
                   .numerics = numerics_of(numerics)};
   if (!out_dtype.is_none()) {
-    scalars.type_of_out = type_named(out_dtype);
+    scalars.type_of_out = type_named("out_dtype", out_dtype);
   }
   return scalars;
 }
@@ -173,7 +173,9 @@ NB_MODULE(_core, module) {
            "more.")
       .def("report", &Context::report,
            "Several lines for people: device, toolchain, state of the cache, plans by origin.")
-      .def("__enter__", [](nb::object self) { return self; })
+      .def(
+          "__enter__", [](nb::object self) { return self; },
+          nb::sig("def __enter__(self) -> Context"))
       .def(
           "__exit__", [](Context& self, const nb::args&) { self.close(); }, nb::arg("args"));
 
@@ -215,5 +217,11 @@ NB_MODULE(_core, module) {
              "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a, "beta"_a,
              "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a, "numerics"_a, "stream"_a.none(),
              "context"_a.none());
+  module.def(
+      "result_type",
+      [](nb::handle dtype) {
+        return std::string(name_of(result_type(type_named("dtype", dtype))));
+      },
+      "dtype"_a, "The name of the element type of a product, by that of a.");
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
 }

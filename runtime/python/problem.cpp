@@ -128,21 +128,6 @@ std::int64_t products_of(const Matrix& a, const Matrix& b) {
   return a.batch == 0 || b.batch == 0 ? 0 : std::max(a.batch, b.batch);
 }
 
-tunedgemm_type type_of_out(const Array& a, const Scalars& scalars) {
-  if (scalars.type_of_out) {
-    return *scalars.type_of_out;
-  }
-  switch (a.type()) {
-    case TUNEDGEMM_TYPE_E4M3:
-    case TUNEDGEMM_TYPE_E5M2:
-      return TUNEDGEMM_TYPE_F16;
-    case TUNEDGEMM_TYPE_S8:
-      return TUNEDGEMM_TYPE_S32;
-    default:
-      return a.type();
-  }
-}
-
 // `out`, or a new array for the product.
 nb::object given_or_new(const Arguments& arguments, const Array& array_a, const Array& array_b,
                         const Scalars& scalars) {
@@ -157,7 +142,7 @@ nb::object given_or_new(const Arguments& arguments, const Array& array_a, const 
   const Matrix a = matrix_of("a", array_a), b = matrix_of("b", array_b);
   const std::array<std::int64_t, 3> shape{products_of(a, b), a.rows, b.columns};
   return array_a.make(std::span(shape).subspan(a.is_batched || b.is_batched ? 0 : 1),
-                      type_of_out(array_a, scalars));
+                      scalars.type_of_out.value_or(result_type(array_a.type())));
 }
 
 std::optional<Array> array_if_given(std::string_view argument, nb::handle object) {

@@ -1,7 +1,6 @@
 """prepare and tune_all."""
 import contextlib
 import gc
-import inspect
 import io
 import json
 import os
@@ -17,7 +16,7 @@ import numpy
 import pytest
 
 import tunedgemm
-from tunedgemm import _products, _programs, _progress
+from tunedgemm import _programs, _progress
 
 TUNE = {"device": "host", "rigor": "quick", "budget_seconds": 30, "candidates": 2, "progress": False}
 SHAPE = {"types": "f32", "m": 8, "n": 8, "k": 8}
@@ -192,15 +191,6 @@ def test_programs(name, text):
     assert text in subprocess.run([sys.executable, "-c", call], stdout=subprocess.PIPE, check=True).stdout
     with pytest.raises(tunedgemm.Error, match="bin/absent is missing"):
         _programs.path_of("absent")
-
-
-@pytest.mark.parametrize("name", ["matmul", "plan"])
-def test_stubs_have_the_parameters(name):
-    text = pathlib.Path(_products.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-    declared = text[text.index(f"def {name}("):]
-    declared = declared[:declared.index(") ->")]
-    for parameter in inspect.signature(getattr(_products, name)).parameters:
-        assert f"{parameter}: " in declared
 
 
 def test_a_replaced_stderr_is_no_terminal(monkeypatch):

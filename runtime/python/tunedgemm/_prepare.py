@@ -111,11 +111,11 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
         raise TypeError("a problem without arrays needs the shapes of a and b, and dtype, their element type")
     if _is_shape(arguments.get("c")):
         raise TypeError("c is a shape; pass an array, or leave it out if the product is added to out")
-    dtype, layout, device = _type_name(arguments.pop("dtype")), arguments.pop("layout", "nn"), arguments.pop("device", device)
+    dtype, layout, device = _arrays.name_of_type(arguments.pop("dtype")), arguments.pop("layout", "nn"), arguments.pop("device", device)
     if layout not in ("nn", "nt", "tn", "tt"):
         raise ValueError(f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored transposed")
     result_type = arguments.get("out_dtype")
-    result_type = _arrays.OUTPUTS.get(dtype, dtype) if result_type is None else _type_name(result_type)
+    result_type = _core.result_type(dtype) if result_type is None else _arrays.name_of_type(result_type)
     a, b = arguments["a"], arguments["b"]
     arguments.setdefault("out", _shape_of_product(a, b))
     arguments["a"], arguments["b"] = (Placeholder(shape, dtype, device, order == "t") for shape, order in zip((a, b), layout))
@@ -132,16 +132,11 @@ def _shape_of_product(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return (*([max(batches)] if batches else []), a[-2], b[-1])
 
 
-def _type_name(dtype: Any) -> str:
-    """"float16" for numpy.float16, torch.float16 and their kin."""
-    return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
-
-
 def _product_text(arguments: Mapping[str, Any]) -> str:
     """"llama.qkv 4096x6144x4096 bfloat16"."""
     a, b = arguments.get("a"), arguments.get("b")
     try:
-        extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_type_name(a.dtype)}"  # type: ignore[union-attr]
+        extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_arrays.name_of_type(a.dtype)}"  # type: ignore[union-attr]
     except (AttributeError, IndexError):
         return str(arguments.get("name") or "a product")  # plan() says what is wrong
     return f"{arguments['name']} {extents}" if arguments.get("name") else extents

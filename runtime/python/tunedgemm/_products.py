@@ -1,10 +1,19 @@
-"""matmul and plan."""
+"""matmul and plan. Arrays may be those of any library, so their types are not told."""
+from __future__ import annotations
+
+from typing import Any, Literal, Optional
+
 from . import _core
-from ._core import Plan
+from ._core import Context, Plan
+
+Activation = Literal["none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh", "relu_squared"]
+Numerics = Literal["default", "ieee", "tf32", "emulated", "fast", "promoted"]
+Policy = Literal["default", "tune", "tune_in_background", "compile", "stored", "fail"]
 
 
-def matmul(a, b, *, bias=None, activation=None, out=None, out_dtype=None, c=None, alpha=1.0, beta=0.0, scale_a=None,
-           scale_b=None, slope=0.01, numerics="default", stream=None, context=None):
+def matmul(a: Any, b: Any, *, bias: Any = None, activation: Optional[Activation] = None, out: Any = None, out_dtype: Any = None,
+           c: Any = None, alpha: float = 1.0, beta: float = 0.0, scale_a: Any = None, scale_b: Any = None, slope: float = 0.01,
+           numerics: Numerics = "default", stream: Optional[int] = None, context: Optional[Context] = None) -> Any:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
     The first product with these shapes, strides and types tunes its kernel, which takes seconds (see Context for other policies), and
@@ -29,8 +38,10 @@ def matmul(a, b, *, bias=None, activation=None, out=None, out_dtype=None, c=None
     return _core.matmul(a, b, bias, activation or "none", out, out_dtype, c, alpha, beta, scale_a, scale_b, slope, numerics, stream, context)
 
 
-def plan(a, b, *, bias=None, activation=None, out=None, out_dtype=None, c=None, alpha=1.0, beta=0.0, scale_a=None, scale_b=None,
-         slope=0.01, numerics="default", policy="default", name=None, accepted_loss=0.0, context=None) -> Plan:
+def plan(a: Any, b: Any, *, bias: Any = None, activation: Optional[Activation] = None, out: Any = None, out_dtype: Any = None,
+         c: Any = None, alpha: float = 1.0, beta: float = 0.0, scale_a: Any = None, scale_b: Any = None, slope: float = 0.01,
+         numerics: Numerics = "default", policy: Policy = "default", name: Optional[str] = None, accepted_loss: float = 0.0,
+         context: Optional[Context] = None) -> Plan:
     """Chooses the kernel of a product, tuning or compiling as the policy says, and launches nothing. Of the arrays only shapes, strides,
     types and alignments matter. Make plans before capturing a CUDA graph.
 
