@@ -16,6 +16,7 @@
 
 #include "runtime/python/context.h"
 #include "runtime/python/problem.h"
+#include "runtime/python/torch_ops.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -200,4 +201,5 @@ NB_MODULE(_core, module) {
 
   module.def("matmul", &matmul, "call"_a, "stream"_a = 0, "context"_a.none() = nb::none());
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
+  module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
 }
