@@ -5,11 +5,15 @@
 #include <bit>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "runtime/python/context.h"
 #include "runtime/python/torch_ops_abi.h"
@@ -272,6 +276,74 @@ struct Target {
   }
 };
 
+// The rest of the operators has no policy but that of the context.
+tunedgemm_policy policy_of_name(std::string_view name) {
+  if (name == "fail") {
+    return TUNEDGEMM_POLICY_FAIL;
+  }
+  try {
+    return policy_of(name);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+/// Which products have a kernel, as their context answered once. Threads may share it.
+class Answers {
+ public:
+  bool of(tunedgemm_context* context, const tunedgemm_problem& problem,
+          const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+    const Key key = key_of(context, problem, buffers, policy);
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = answers_.find(key); found != answers_.end()) {
+        return found->second;
+      }
+    }
+    const bool answer = ask(context, problem, buffers, policy);
+    const std::scoped_lock lock(mutex_);
+    return answers_.try_emplace(key, answer).first->second;
+  }
+
+ private:
+  using Key = std::array<std::uint64_t, 9>;
+
+  // The fields in which products of tuned_linear differ.
+  static Key key_of(tunedgemm_context* context, const tunedgemm_problem& problem,
+                    const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+    const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+    const auto alignment = [](const void* pointer) {
+      return reinterpret_cast<std::uintptr_t>(pointer) % 256;
+    };
+    return {reinterpret_cast<std::uintptr_t>(context),
+            number(problem.m),
+            number(problem.n),
+            number(problem.k),
+            number(problem.lda),
+            number(problem.ldb),
+            number(problem.type_a) << 32 | number(problem.type_b) << 24 |
+                number(problem.type_d) << 16 | number(problem.order_a) << 8 |
+                number(problem.order_b),
+            number(problem.bias) << 8 | number(policy),
+            alignment(buffers.a) << 24 | alignment(buffers.b) << 16 | alignment(buffers.d) << 8 |
+                alignment(buffers.bias)};
+  }
+
+  static bool ask(tunedgemm_context* context, const tunedgemm_problem& problem,
+                  const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+    tunedgemm_plan_options options;
+    tunedgemm_plan_options_init(&options);
+    options.policy = policy;
+    const tunedgemm_plan* plan = nullptr;
+    const tunedgemm_status status =
+        tunedgemm_plan_create(context, &problem, &buffers, &options, &plan);
+    return status == TUNEDGEMM_STATUS_OK;
+  }
+
+  std::shared_mutex mutex_;
+  std::map<Key, bool> answers_;
+};
+
 /// One product. The operands must outlive it.
 class Product {
  public:
@@ -371,6 +443,13 @@ class Product {
   void set_scales(Operand& scale_a, Operand& scale_b) {
     buffers_.scale_a = scale_of(scale_a);
     buffers_.scale_b = scale_of(scale_b);
+  }
+
+  /// Whether a kernel is ready under the policy, as found when it was first asked.
+  bool is_served(std::string_view policy) const {
+    static auto* const answers = new Answers;  // outlives all threads
+    const std::shared_ptr<tunedgemm_context> context = context_of(device_);
+    return answers->of(context.get(), problem_, buffers_, policy_of_name(policy));
   }
 
   /// Multiplies on the current stream, and gives the output to the caller.
@@ -488,15 +567,14 @@ StackValue addmm(Operand input, Operand a, Operand b, StackValue beta, StackValu
   return product.run();
 }
 
-StackValue linear(Operand input, Operand weight, Operand bias, torch::String activation,
-                  Target target) {
+// input @ weight.T + bias; the output has the dimensions of the input.
+Product linear_product(Operand& input, Operand& weight, Operand& bias, Target& target) {
   input.read(), weight.read();
   weight.check_dimensions(2);
   if (input.dimensions == 0) {
     fail("input is a scalar; it must have at least one dimension");
   }
   Product product(input, as_rows, weight, as_transposed);
-  product.set_activation(activation);
   Extents extents{input.dimensions, {}};
   std::copy_n(input.sizes, input.dimensions, extents.sizes.begin());
   extents.sizes[static_cast<std::size_t>(input.dimensions - 1)] = product.n();
@@ -504,7 +582,31 @@ StackValue linear(Operand input, Operand weight, Operand bias, torch::String act
   if (bias.tensor) {
     product.set_bias(bias);
   }
+  return product;
+}
+
+StackValue linear(Operand input, Operand weight, Operand bias, torch::String activation,
+                  Target target) {
+  Product product = linear_product(input, weight, bias, target);
+  product.set_activation(activation);
   return product.run();
+}
+
+StackValue aten_linear(Operand& input, Operand& weight, Operand& bias) {
+  StackValue stack[] = {input.tensor.release(), weight.tensor.release(), 0};
+  if (bias.tensor) {
+    stack[2] =
+        reinterpret_cast<StackValue>(std::make_unique<StackValue>(bias.tensor.release()).release());
+  }
+  check_torch(the_torch.torch_call_dispatcher("aten::linear", "", stack, torch::kVersion),
+              "computing aten::linear");
+  return stack[0];
+}
+
+StackValue tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
+  Target target{Operand("out", 0)};
+  Product product = linear_product(input, weight, bias, target);
+  return product.is_served(policy.text()) ? product.run() : aten_linear(input, weight, bias);
 }
 
 StackValue scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
@@ -528,97 +630,123 @@ Operand optional_operand(const char* name, StackValue value) {
   return {name, take_optional(value, 0)};
 }
 
+void mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::made(s[2]));
+}
+
+void mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
+}
+
+void bmm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::made(s[2]));
+}
+
+void bmm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
+}
+
+void addmm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
+               Target::made(s[6]));
+}
+
+void addmm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
+               Target::given(s[6]));
+}
+
+void linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
+                torch::String(s[3]), Target::made(s[4]));
+}
+
+void linear_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
+                torch::String(s[3]), Target::given(s[4]));
+}
+
+void tuned_linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = tuned_linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
+                      torch::String(s[3]));
+}
+
+void scaled_mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
+                   optional_operand("bias", s[4]), s[6], Target::made(s[5]));
+}
+
+void scaled_mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
+                   optional_operand("bias", s[4]), s[5], Target::given(s[6]));
+}
+
 struct Operator {
-  const char* schema;
-  const char* name;
+  std::string name;
   torch::Kernel* kernel;
+  std::string arguments;  ///< and results
 };
 
-// A kernel owns its arguments and puts its result in the first place of the stack.
-constexpr Operator kOperators[] = {
-    {"mm(Tensor a, Tensor b, *, ScalarType? out_dtype=None) -> Tensor", "mm",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::made(s[2]));
-     }},
-    {"mm.out(Tensor a, Tensor b, *, Tensor(a!) out) -> Tensor(a!)", "mm.out",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
-     }},
-    {"bmm(Tensor a, Tensor b, *, ScalarType? out_dtype=None) -> Tensor", "bmm",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::made(s[2]));
-     }},
-    {"bmm.out(Tensor a, Tensor b, *, Tensor(a!) out) -> Tensor(a!)", "bmm.out",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
-     }},
-    {"addmm(Tensor input, Tensor a, Tensor b, *, float beta=1, float alpha=1, "
-     "str activation=\"none\", ScalarType? out_dtype=None) -> Tensor",
-     "addmm",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
-                    Target::made(s[6]));
-     }},
-    {"addmm.out(Tensor input, Tensor a, Tensor b, *, float beta=1, float alpha=1, "
-     "str activation=\"none\", Tensor(a!) out) -> Tensor(a!)",
-     "addmm.out",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
-                    Target::given(s[6]));
-     }},
-    {"linear(Tensor input, Tensor weight, Tensor? bias=None, str activation=\"none\", *, "
-     "ScalarType? out_dtype=None) -> Tensor",
-     "linear",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
-                     torch::String(s[3]), Target::made(s[4]));
-     }},
-    {"linear.out(Tensor input, Tensor weight, Tensor? bias=None, str activation=\"none\", *, "
-     "Tensor(a!) out) -> Tensor(a!)",
-     "linear.out",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
-                     torch::String(s[3]), Target::given(s[4]));
-     }},
-    {"scaled_mm(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=None, "
-     "ScalarType? out_dtype=None, bool use_fast_accum=True) -> Tensor",
-     "scaled_mm",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
-                        optional_operand("bias", s[4]), s[6], Target::made(s[5]));
-     }},
-    {"scaled_mm.out(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=None, "
-     "bool use_fast_accum=True, *, Tensor(a!) out) -> Tensor(a!)",
-     "scaled_mm.out",
-     [](StackValue* s, std::uint64_t, std::uint64_t) {
-       s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
-                        optional_operand("bias", s[4]), s[5], Target::given(s[6]));
-     }},
-};
+// Adds an operator, and its overload no_grad: the same kernel, for which Python registers no
+// gradient, because that costs each call a detour through Python.
+void add(std::vector<Operator>& operators, const std::string& name, torch::Kernel* kernel,
+         const std::string& arguments) {
+  operators.push_back({name, kernel, arguments + " -> Tensor"});
+  operators.push_back({name + ".no_grad", kernel, arguments + " -> Tensor"});
+}
 
-void check_registered(torch::Status status, const char* name) {
+std::vector<Operator> all_operators() {
+  const std::string dtype = "ScalarType? out_dtype=None)", out = "Tensor(a!) out) -> Tensor(a!)";
+  const std::string matrices = "(Tensor a, Tensor b, *, ";
+  const std::string sum =
+      "(Tensor input, Tensor a, Tensor b, *, float beta=1, float alpha=1, str "
+      "activation=\"none\", ";
+  const std::string layer =
+      "(Tensor input, Tensor weight, Tensor? bias=None, str activation=\"none\", *, ";
+  const std::string scaled =
+      "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=None, ";
+  std::vector<Operator> operators = {
+      {"mm.out", mm_out_kernel, matrices + out},
+      {"bmm.out", bmm_out_kernel, matrices + out},
+      {"addmm.out", addmm_out_kernel, sum + out},
+      {"linear.out", linear_out_kernel, layer + out},
+      {"scaled_mm", scaled_mm_kernel,
+       scaled + "ScalarType? out_dtype=None, bool use_fast_accum=True) -> Tensor"},
+      {"scaled_mm.out", scaled_mm_out_kernel, scaled + "bool use_fast_accum=True, *, " + out},
+  };
+  add(operators, "mm", mm_kernel, matrices + dtype);
+  add(operators, "bmm", bmm_kernel, matrices + dtype);
+  add(operators, "addmm", addmm_kernel, sum + dtype);
+  add(operators, "linear", linear_kernel, layer + dtype);
+  add(operators, "tuned_linear", tuned_linear_kernel,
+      "(Tensor input, Tensor weight, Tensor? bias=None, str policy=\"fail\")");
+  return operators;
+}
+
+void check_registered(torch::Status status, const std::string& name) {
   if (status != 0) {
-    fail(std::string("PyTorch refused the operator tunedgemm::") + name);
+    fail("PyTorch refused the operator tunedgemm::" + name);
   }
 }
 
-void define_operators() {
+void define(const std::vector<Operator>& operators) {
   torch::LibraryObject* library = nullptr;  // ends with the process
   check_registered(the_torch.aoti_torch_library_init_def("tunedgemm", kFile, 0, &library), "*");
-  for (const Operator& one : kOperators) {
-    check_registered(the_torch.aoti_torch_library_def(library, one.schema), one.name);
+  for (const Operator& one : operators) {
+    const std::string schema = one.name + one.arguments;
+    check_registered(the_torch.aoti_torch_library_def(library, schema.c_str()), one.name);
   }
 }
 
-void implement_operators(const char* dispatch_key) {
-  constexpr std::uint64_t kVersion = (2ULL << 56) | (10ULL << 48);  // 2.10, whose functions we use
+void implement(const std::vector<Operator>& operators, const char* dispatch_key) {
   torch::LibraryObject* library = nullptr;
   check_registered(
       the_torch.aoti_torch_library_init_impl("tunedgemm", dispatch_key, kFile, 0, &library),
       dispatch_key);
-  for (const Operator& one : kOperators) {
-    check_registered(the_torch.torch_library_impl(library, one.name, one.kernel, kVersion),
-                     one.name);
+  for (const Operator& one : operators) {
+    check_registered(
+        the_torch.torch_library_impl(library, one.name.c_str(), one.kernel, torch::kVersion),
+        one.name);
   }
 }
 
@@ -630,9 +758,10 @@ void register_torch_operators(const std::string& folder) {
     return;
   }
   torch::find_torch(folder);
-  define_operators();
-  implement_operators("CPU");
-  implement_operators("CUDA");
+  const std::vector<Operator> operators = all_operators();
+  define(operators);
+  implement(operators, "CPU");
+  implement(operators, "CUDA");
   is_registered = true;
 }
 

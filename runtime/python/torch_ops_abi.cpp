@@ -67,6 +67,7 @@ void find_torch(const std::string& folder) {
   FIND(aoti_torch_library_init_impl);
   FIND(aoti_torch_library_def);
   FIND(torch_library_impl);
+  FIND(torch_call_dispatcher);
   if (void* const cuda_library = loaded_library(folder + "/libtorch_cuda.so")) {
     find(cuda_library, "aoti_torch_get_current_cuda_stream",
          torch.aoti_torch_get_current_cuda_stream);

@@ -22,6 +22,8 @@ struct LibraryObject;  ///< a set of registrations
 /// an owning pointer to its value, allocated by `new`, or 0.
 using StackValue = std::uint64_t;
 using Kernel = void(StackValue* stack, std::uint64_t arguments, std::uint64_t results);
+/// The interface that we were written for: that of PyTorch 2.10.
+constexpr std::uint64_t kVersion = (2ULL << 56) | (10ULL << 48);
 using Status = std::int32_t;  ///< 0 if the call succeeded
 
 /// Each member has the name of its function.
@@ -64,6 +66,8 @@ struct Functions {
   Status (*aoti_torch_library_def)(LibraryObject* library, const char* schema);
   Status (*torch_library_impl)(LibraryObject* library, const char* name, Kernel* kernel,
                                std::uint64_t version);
+  Status (*torch_call_dispatcher)(const char* name, const char* overload, StackValue* stack,
+                                  std::uint64_t version);
 
   /// In libtorch_cuda; null in a PyTorch for the CPU.
   Status (*aoti_torch_get_current_cuda_stream)(std::int32_t device, void** stream);
