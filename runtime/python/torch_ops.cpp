@@ -114,8 +114,8 @@ class Operand {
     return data;
   }
 
-  void become_contiguous() {
-    Tensor copy = new_tensor(sizes, dimensions, dtype, device);
+  void become_contiguous(std::int32_t new_dtype) {
+    Tensor copy = new_tensor(sizes, dimensions, new_dtype, device);
     check_torch(the_torch.aoti_torch_copy_(copy.get(), tensor.get(), 0), "copying a tensor");
     tensor = std::move(copy);
     read();
@@ -221,7 +221,7 @@ std::optional<Placed> place(const Operand& operand, View view) {
 Placed placed(Operand& operand, View view) {
   std::optional<Placed> found = place(operand, view);
   if (!found) {
-    operand.become_contiguous();
+    operand.become_contiguous(operand.dtype);
     found = place(operand, view);
   }
   return *found;
@@ -408,7 +408,7 @@ class Product {
            "; it must have the shape (" + std::to_string(n()) + ")");
     }
     if (n() > 1 && bias.strides[0] != 1) {
-      bias.become_contiguous();
+      bias.become_contiguous(bias.dtype);
     }
     use_bias(TUNEDGEMM_BIAS_PER_COLUMN, bias);
   }
@@ -453,7 +453,7 @@ class Product {
   }
 
   /// Multiplies on the current stream, and gives the output to the caller.
-  StackValue run() {
+  Tensor run() {
     const std::shared_ptr<tunedgemm_context> context = context_of(device_);
     if (tunedgemm_matmul(context.get(), &problem_, &buffers_, current_stream(device_)) !=
         TUNEDGEMM_STATUS_OK) {
@@ -462,7 +462,7 @@ class Product {
     if (scratch_.tensor) {
       copy(scratch_, *out_);
     }
-    return out_->tensor.release();
+    return std::move(out_->tensor);
   }
 
  private:
@@ -492,10 +492,16 @@ class Product {
     }
   }
 
+  // One of the inputs' type is converted.
   void read_addend(Operand& addend) const {
     addend.read();
     addend.check_device(device_);
-    if (addend.dtype != out_->dtype) {
+    if (addend.dtype == out_->dtype) {
+      return;
+    }
+    if (addend.dtype == the_torch.dtypes[problem_.type_a]) {
+      addend.become_contiguous(out_->dtype);
+    } else {
       fail(std::string(addend.name) + " must have the element type of the result");
     }
   }
@@ -543,22 +549,22 @@ void read_matrices(Operand& a, Operand& b, std::int64_t dimensions) {
   a.check_dimensions(dimensions), b.check_dimensions(dimensions);
 }
 
-StackValue mm(Operand a, Operand b, Target target) {
+Tensor mm(Operand a, Operand b, Target target) {
   read_matrices(a, b, 2);
   Product product(a, as_matrix, b, as_matrix);
   product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
   return product.run();
 }
 
-StackValue bmm(Operand a, Operand b, Target target) {
+Tensor bmm(Operand a, Operand b, Target target) {
   read_matrices(a, b, 3);
   Product product(a, as_batch, b, as_batch);
   product.set_output({3, {a.sizes[0], product.m(), product.n()}}, as_batch, target);
   return product.run();
 }
 
-StackValue addmm(Operand input, Operand a, Operand b, StackValue beta, StackValue alpha,
-                 torch::String activation, Target target) {
+Tensor addmm(Operand input, Operand a, Operand b, StackValue beta, StackValue alpha,
+             torch::String activation, Target target) {
   read_matrices(a, b, 2);
   Product product(a, as_matrix, b, as_matrix);
   product.set_activation(activation);
@@ -585,14 +591,14 @@ Product linear_product(Operand& input, Operand& weight, Operand& bias, Target& t
   return product;
 }
 
-StackValue linear(Operand input, Operand weight, Operand bias, torch::String activation,
-                  Target target) {
+Tensor linear(Operand input, Operand weight, Operand bias, torch::String activation,
+              Target target) {
   Product product = linear_product(input, weight, bias, target);
   product.set_activation(activation);
   return product.run();
 }
 
-StackValue aten_linear(Operand& input, Operand& weight, Operand& bias) {
+Tensor aten_linear(Operand& input, Operand& weight, Operand& bias) {
   StackValue stack[] = {input.tensor.release(), weight.tensor.release(), 0};
   if (bias.tensor) {
     stack[2] =
@@ -600,17 +606,17 @@ StackValue aten_linear(Operand& input, Operand& weight, Operand& bias) {
   }
   check_torch(the_torch.torch_call_dispatcher("aten::linear", "", stack, torch::kVersion),
               "computing aten::linear");
-  return stack[0];
+  return Tensor(stack[0]);
 }
 
-StackValue tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
+Tensor tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
   Target target{Operand("out", 0)};
   Product product = linear_product(input, weight, bias, target);
   return product.is_served(policy.text()) ? product.run() : aten_linear(input, weight, bias);
 }
 
-StackValue scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
-                     StackValue is_fast, Target target) {
+Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
+                 StackValue is_fast, Target target) {
   read_matrices(a, b, 2);
   Product product(a, as_matrix, b, as_matrix);
   if (static_cast<bool>(is_fast & 1)) {
@@ -630,55 +636,61 @@ Operand optional_operand(const char* name, StackValue value) {
   return {name, take_optional(value, 0)};
 }
 
+// Each kernel owns its arguments from the start, and puts its result in the first place of the stack.
+// The overloads with `out` have no result, because torch.compile traces none that is an argument.
 void mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::made(s[2]));
+  s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::made(s[2])).release();
 }
 
 void mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
+  mm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
 }
 
 void bmm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::made(s[2]));
+  s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::made(s[2])).release();
 }
 
 void bmm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
+  bmm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
 }
 
 void addmm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
   s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
-               Target::made(s[6]));
+               Target::made(s[6]))
+             .release();
 }
 
 void addmm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
-               Target::given(s[6]));
+  addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
+        Target::given(s[6]));
 }
 
 void linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
   s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
-                torch::String(s[3]), Target::made(s[4]));
+                torch::String(s[3]), Target::made(s[4]))
+             .release();
 }
 
 void linear_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
-                torch::String(s[3]), Target::given(s[4]));
+  linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]), torch::String(s[3]),
+         Target::given(s[4]));
 }
 
 void tuned_linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
   s[0] = tuned_linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
-                      torch::String(s[3]));
+                      torch::String(s[3]))
+             .release();
 }
 
 void scaled_mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
   s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
-                   optional_operand("bias", s[4]), s[6], Target::made(s[5]));
+                   optional_operand("bias", s[4]), s[6], Target::made(s[5]))
+             .release();
 }
 
 void scaled_mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
-  s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
-                   optional_operand("bias", s[4]), s[5], Target::given(s[6]));
+  scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
+            optional_operand("bias", s[4]), s[5], Target::given(s[6]));
 }
 
 struct Operator {
@@ -696,7 +708,7 @@ void add(std::vector<Operator>& operators, const std::string& name, torch::Kerne
 }
 
 std::vector<Operator> all_operators() {
-  const std::string dtype = "ScalarType? out_dtype=None)", out = "Tensor(a!) out) -> Tensor(a!)";
+  const std::string dtype = "ScalarType? out_dtype=None)", out = "Tensor(a!) out) -> ()";
   const std::string matrices = "(Tensor a, Tensor b, *, ";
   const std::string sum =
       "(Tensor input, Tensor a, Tensor b, *, float beta=1, float alpha=1, str "

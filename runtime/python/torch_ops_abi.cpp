@@ -102,7 +102,7 @@ std::string_view String::text() const {
 }
 
 StackValue take_optional(StackValue value, StackValue otherwise) {
-  const std::unique_ptr<StackValue> taken(reinterpret_cast<StackValue*>(value));
+  const std::unique_ptr<StackValue> taken(std::bit_cast<StackValue*>(value));
   return taken ? *taken : otherwise;
 }
 

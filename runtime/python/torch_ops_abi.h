@@ -4,6 +4,8 @@
 // They are declared here after the interface's documentation:
 // https://docs.pytorch.org/docs/stable/notes/libtorch_stable_abi.html
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -93,11 +95,11 @@ void find_torch(const std::string& folder);
 class Tensor {
  public:
   explicit Tensor(TensorObject* object = nullptr) : object_(object) {}
-  explicit Tensor(StackValue value) : Tensor(reinterpret_cast<TensorObject*>(value)) {}
+  explicit Tensor(StackValue value) : Tensor(std::bit_cast<TensorObject*>(value)) {}
 
   TensorObject* get() const { return object_.get(); }
   explicit operator bool() const { return object_ != nullptr; }
-  StackValue release() { return reinterpret_cast<StackValue>(object_.release()); }
+  StackValue release() { return std::bit_cast<StackValue>(object_.release()); }
 
  private:
   struct Deleter {
@@ -111,7 +113,7 @@ class Tensor {
 /// Owns a string argument.
 class String {
  public:
-  explicit String(StackValue value) : object_(reinterpret_cast<StringObject*>(value)) {}
+  explicit String(StackValue value) : object_(std::bit_cast<StringObject*>(value)) {}
   std::string_view text() const;
 
  private:

@@ -16,7 +16,8 @@ Importing this module defines the operators, which C++ implements without any Py
     tuned_linear(input, weight, bias=None, policy="fail")
                                                          linear if the policy finds a kernel, else torch.nn.functional.linear
 
-Each but tuned_linear has an overload `.out` with `out=` instead of out_dtype. It writes a tensor of the right shape and of any strides.
+Each but tuned_linear has an overload `.out` with `out=` instead of out_dtype. It writes a tensor of the right shape and of any strides, and
+returns nothing, so that torch.compile can trace it. A bias or an addend has the result's type, or is converted from the inputs'.
 
 Element types are float64, float32, float16, bfloat16, int8 (mm and bmm; the result is int32), and float8_e4m3fn and float8_e5m2 (the result
 is float16 unless out_dtype says otherwise). Inputs and results are on one device, the current stream of which is used. A transposed view, a

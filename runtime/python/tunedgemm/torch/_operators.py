@@ -43,7 +43,7 @@ def _tuned_linear(input, weight, bias=None, policy="fail"):
 
 
 def _out(*arguments, out, **options):
-    return out
+    return None
 
 
 def _rows(x):

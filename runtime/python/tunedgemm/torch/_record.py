@@ -100,13 +100,17 @@ def record():
 
     Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also as parts of other functions, of element
     types that the library multiplies. Products within fused kernels, such as those of flash attention, are not, nor those in regions that
-    torch.compile has compiled: record the model before. The `with` block gives Shapes, a Counter."""
+    torch.compile has compiled: record the model before. PyTorch splits some linear layers into a product and a sum; record a patched model
+    (tunedgemm.torch.patch) to note its layers as they will be multiplied. The `with` block gives Shapes, a Counter."""
     return _Recorder()
 
 
 class _Recorder(TorchDispatchMode):
-    def __enter__(self):
+    def __init__(self):
+        super().__init__()
         self.shapes = Shapes()
+
+    def __enter__(self):
         super().__enter__()
         return self.shapes
 
@@ -177,13 +181,13 @@ def _read_tuned_linear(result, input, weight, bias=None, policy="fail"):
     return _read_linear(result, input, weight, bias)
 
 
-def _read_scaled_mm(result, a, b, scale_a, scale_b, bias=None, *rest, use_fast_accum=False, **options):
+def _read_scaled_mm(result, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
     if scale_a.numel() != 1 or scale_b.numel() != 1:
         return None
     return _product(result, a, b, bias=bias is not None, numerics="default" if use_fast_accum else "promoted")
 
 
-def _read_own_scaled_mm(result, a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True, **options):
+def _read_own_scaled_mm(result, a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True, *, out=None):
     return _read_scaled_mm(result, a, b, scale_a, scale_b, bias, use_fast_accum=use_fast_accum)
 
 
