@@ -4,6 +4,8 @@ import contextlib
 import torch
 from torch.nn import functional
 
+WITH_GRADIENT, WITHOUT = torch.ops.tunedgemm.tuned_linear.default, torch.ops.tunedgemm.tuned_linear.no_grad
+
 
 class TunedLinear(torch.nn.Linear):
     """A layer of a patched model. It has the parameters, hooks and names of the layer that it was."""
@@ -11,10 +13,8 @@ class TunedLinear(torch.nn.Linear):
     def forward(self, input):
         if torch.is_autocast_enabled(input.device.type):
             return functional.linear(input, self.weight, self.bias)
-        operator = torch.ops.tunedgemm.tuned_linear
-        if torch.is_grad_enabled():
-            return operator.default(input, self.weight, self.bias, self._tunedgemm_policy)
-        return operator.no_grad(input, self.weight, self.bias, self._tunedgemm_policy)
+        operator = WITH_GRADIENT if torch.is_grad_enabled() else WITHOUT
+        return operator(input, self.weight, self.bias, self._tunedgemm_policy)
 
 
 def patch(model, policy="fail"):
