@@ -1,5 +1,11 @@
 """tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and on a GPU if there is one."""
 import copy
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
 
 import pytest
 
@@ -188,6 +194,45 @@ def test_two_devices_are_refused():
         OPS.mm(A.cuda(), B)
 
 
+def test_another_pytorch_is_refused():
+    program = "from tunedgemm import _core; _core._register_torch_operators('/no/torch')"
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "ImportError: tunedgemm.torch needs PyTorch 2.10 or later" in done.stderr
+
+
+def test_threads(device):
+    a, b = draw(33, 20, device=device), draw(20, 12, device=device)
+    exact, failures = a.double() @ b.double(), []
+
+    def work():
+        try:
+            for _ in range(50):
+                check(OPS.mm(a, b), exact)
+                with pytest.raises(RuntimeError, match="cannot be multiplied"):
+                    OPS.mm(a, a)
+        except BaseException as error:  # reported by the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_arguments_are_freed():
+    a, b, c = draw(16, 16, device="cpu"), draw(16, 32, device="cpu")[:, ::2], draw(16, device="cpu")
+    counts = [sys.getrefcount(one) for one in (a, b, c)]
+    alive = []
+    for _ in range(3):
+        alive += [weakref.ref(OPS.linear(a, b, c)), weakref.ref(OPS.addmm(c, a, b, beta=2))]
+        with pytest.raises(RuntimeError):
+            OPS.linear(a, b, c, "swish")
+        OPS.mm(a, b, out=torch.empty(16, 16))
+    assert not any(one() for one in alive) and counts == [sys.getrefcount(one) for one in (a, b, c)]
+
+
 def samples(device):
     a, b = (draw(*shape, device=device).requires_grad_() for shape in ((5, 3), (3, 4)))
     bias = draw(4, device=device).requires_grad_()
@@ -263,18 +308,22 @@ def test_compile_with_gradients_and_dynamic_shapes(device):
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_compile_takes_external_matmul(device):
-    import torch._inductor.config as config
-    a, b = draw(24, 40, device=device), draw(40, 16, device=device)
-    calls = []
-
-    def counted(a, b, out):
-        calls.append(out.shape)
-        return tunedgemm.torch.external_matmul(a, b, out=out)
-
-    with config.patch(external_matmul=[counted], max_autotune_gemm=True, max_autotune_gemm_backends="ATEN", fx_graph_cache=False):
-        check(torch.compile(torch.mm, fullgraph=True)(a, b), a.double() @ b.double())
-    assert (24, 16) in calls
+def test_compile_takes_external_matmul(tmp_path):
+    program = """
+        import torch, tunedgemm.torch
+        from torch._inductor import config
+        config.external_matmul.append(tunedgemm.torch.external_matmul)
+        config.max_autotune_gemm, config.max_autotune_gemm_backends = True, "ATEN"
+        a, b = torch.rand(300, 500), torch.rand(500, 400)
+        d = torch.compile(lambda a, b: torch.mm(a, b).relu(), fullgraph=True)(a, b)
+        torch.testing.assert_close(d, a @ b, rtol=1e-4, atol=1e-4)
+        """
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    for reader in range(2):  # the second one takes compiled code from the cache
+        done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(program)], capture_output=True, text=True, env=environment,
+                              timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert reader == 1 or "  external_matmul " in done.stderr
 
 
 def test_external_matmul_leaves_other_types_to_pytorch(device):
@@ -326,11 +375,11 @@ def test_recorded_shapes_are_written_and_tuned(device, tmp_path, capsys):
     shapes.write(tmp_path / "shapes.csv")
     assert (tmp_path / "shapes.csv").read_text().splitlines() == [
         "name,types,layout,m,n,k,batch,lda,ldb,batch_stride_a,batch_stride_b,activation,bias,numerics",
-        "called 3 times,f32,nt,10,12,20,1,24,20,,,none,col,",
-        "called 1 times,f32,nt,5,12,20,2,24,20,120,0,none,none,",
-        "called 1 times,e5m2->bf16,nt,8,8,16,1,16,16,,,none,none,promoted"]
+        "3 calls,f32,nt,10,12,20,1,24,20,,,none,col,",
+        "1 calls,f32,nt,5,12,20,2,24,20,120,0,none,none,",
+        "1 calls,e5m2->bf16,nt,8,8,16,1,16,16,,,none,none,promoted"]
     shapes.tune(progress=True, policy="compile")
-    assert "1/3  f32 nt 10x12x20, called 3 times: " in capsys.readouterr().err
+    assert "1/3  f32 nt 10x12x20, 3 calls: " in capsys.readouterr().err
 
 
 def test_patch_uses_tuned_kernels_and_leaves_the_rest(device):
@@ -360,7 +409,8 @@ def test_patch_runs_what_is_tuned(device):
     layer, x = torch.nn.Linear(20, 28, device=device), draw(11, 20, device=device)
     with tunedgemm.torch.record() as shapes, torch.no_grad():
         layer(x)
-    shapes.tune()
+    with tunedgemm.Context("host" if device == "cpu" else device, policy="tune", candidates=2) as context:
+        shapes.tune(context=context)
     expected = functional.linear(x.double(), layer.weight.double(), layer.bias.double())
     with tunedgemm.torch.patch(layer), torch.no_grad(), torch.profiler.profile() as profile:
         d, _ = layer(x), layer(x[:7])

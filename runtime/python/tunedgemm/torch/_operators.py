@@ -53,7 +53,8 @@ def _rows(x):
 
 def _refuse_activation(name):
     if name != "none":
-        raise RuntimeError(f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's activation, or torch.no_grad()")
+        raise RuntimeError(f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's activation, "
+                           "or torch.no_grad()")
 
 
 def _save_mm(ctx, inputs, keyword_only_inputs, output):

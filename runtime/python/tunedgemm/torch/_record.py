@@ -53,13 +53,14 @@ class Product:
         return [str(cell) for cell in (name, self.types, self.layout, self.m, self.n, self.k, self.batch, self.lda, self.ldb, *strides,
                                        self.activation, bias, numerics)]
 
-    def plan(self, policy="tune"):
-        """The product's tunedgemm.Plan, made with matrices that are allocated for it and freed. The operators use its kernel afterwards."""
+    def plan(self, policy="tune", context=None):
+        """The product's tunedgemm.Plan, made with matrices that are allocated for it and freed. See tunedgemm.plan."""
         a = self._empty(self.type_a, self.m, self.k, self.layout[0], self.lda, self.batch_stride_a)
         b = self._empty(self.type_b, self.k, self.n, self.layout[1], self.ldb, self.batch_stride_b)
         out = torch.empty((self.batch, self.m, self.n) if self.batch > 1 else (self.m, self.n), dtype=self.type_d, device=self.device)
         bias = torch.empty(self.n, dtype=self.type_d, device=self.device) if self.bias else None
-        return _products.plan(a, b, out=out, bias=bias, activation=self.activation, numerics=self.numerics, policy=policy)
+        return _products.plan(a, b, out=out, bias=bias, activation=self.activation, numerics=self.numerics, policy=policy,
+                              context=context)
 
     def _empty(self, dtype, rows, columns, order, leading_dimension, batch_stride):
         strides = (leading_dimension, 1) if order == "n" else (1, leading_dimension)
@@ -73,20 +74,23 @@ class Shapes(collections.Counter):
     """The distinct products that were recorded, a Product each, with the number of their calls."""
 
     def write(self, path):
-        """Writes a list of shapes that `tune-all --list` reads (CSV); its column `name` tells the number of calls."""
+        """Writes a list of shapes that tune-all reads (CSV); its column `name` tells the number of calls."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(COLUMNS)
-            lines.writerows(product.cells(f"called {count} times") for product, count in self.most_common())
+            lines.writerows(product.cells(f"{count} calls") for product, count in self.most_common())
 
-    def tune(self, progress=False, policy="tune"):
+    def tune(self, progress=False, policy="tune", context=None):
         """Makes a plan for each product in this process, by default tuning those without a winner, the most frequent first. The matrices
-        of one product at a time are allocated. progress: a line for each product on standard error."""
+        of one product at a time are allocated.
+
+        progress: a line for each product on standard error.
+        policy, context: those of tunedgemm.plan. The operators find the winners in the cache file, of whatever context."""
         for number, (product, count) in enumerate(self.most_common(), 1):
-            plan = product.plan(policy)
+            plan = product.plan(policy, context)
             if progress:
                 extents = f"{product.batch} of " * (product.batch > 1) + f"{product.m}x{product.n}x{product.k}"
-                print(f"{number}/{len(self)}  {product.types} {product.layout} {extents}, called {count} times: {plan.description}",
+                print(f"{number}/{len(self)}  {product.types} {product.layout} {extents}, {count} calls: {plan.description}",
                       file=sys.stderr, flush=True)
 
 
@@ -95,11 +99,11 @@ def record():
 
         with tunedgemm.torch.record() as shapes:
             model(x)
-        shapes.write("shapes.csv")  # for tune-all --list shapes.csv
+        shapes.write("shapes.csv")  # for tune-all shapes.csv
         shapes.tune(progress=True)  # or in this process
 
-    Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also as parts of other functions, of element
-    types that the library multiplies. Products within fused kernels, such as those of flash attention, are not, nor those in regions that
+    Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also as parts of other functions, of
+    element types that the library multiplies. Products within fused kernels, as of flash attention, are not, nor those in regions that
     torch.compile has compiled: record the model before. PyTorch splits some linear layers into a product and a sum; record a patched model
     (tunedgemm.torch.patch) to note its layers as they will be multiplied. The `with` block gives Shapes, a Counter."""
     return _Recorder()
