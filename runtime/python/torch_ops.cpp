@@ -1,0 +1,782 @@
+#include "runtime/python/torch_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/python/context.h"
+#include "runtime/python/torch_ops_abi.h"
+
+namespace tunedgemm::python {
+namespace {
+
+using torch::fail;
+using torch::StackValue;
+using torch::take_optional;
+using torch::Tensor;
+using torch::the_torch;
+
+constexpr std::int64_t kMostDimensions = 64;                   // of a tensor of PyTorch
+constexpr StackValue kAsInputs = ~StackValue{0};               // the element type of a product
+constexpr const char* kFile = "runtime/python/torch_ops.cpp";  // as PyTorch names it in messages
+
+void check_torch(torch::Status status, std::string_view doing) {
+  if (status != 0) {
+    fail("PyTorch failed when it was " + std::string(doing) + "; it may be out of memory");
+  }
+}
+
+struct Extents {
+  std::int64_t dimensions = 0;
+  std::array<std::int64_t, kMostDimensions> sizes;
+};
+
+std::string text_of(const std::int64_t* sizes, std::int64_t dimensions) {
+  std::string text = "(";
+  for (std::int64_t i = 0; i < dimensions; ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  }
+  return text + ")";
+}
+
+struct Device {
+  std::int32_t type = 0, index = 0;
+
+  bool operator==(const Device&) const = default;
+};
+
+Tensor new_tensor(const std::int64_t* sizes, std::int64_t dimensions, std::int32_t dtype,
+                  const Device& device) {
+  std::array<std::int64_t, kMostDimensions> strides;
+  std::int64_t stride = 1;
+  for (std::int64_t i = dimensions - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= std::max<std::int64_t>(sizes[i], 1);
+  }
+  torch::TensorObject* made = nullptr;
+  check_torch(the_torch.aoti_torch_empty_strided(dimensions, sizes, strides.data(), dtype,
+                                                 device.type, device.index, &made),
+              "allocating a tensor");
+  return Tensor(made);
+}
+
+/// A tensor argument with its properties, which live as long as the tensor.
+class Operand {
+ public:
+  const char* name;
+  Tensor tensor;
+  std::int64_t dimensions = 0;
+  std::int64_t *sizes = nullptr, *strides = nullptr;
+  std::int32_t dtype = 0;
+  Device device;
+
+  /// Only owns the argument: a kernel must own all arguments before it may fail.
+  Operand(const char* argument, StackValue value) : name(argument), tensor(value) {}
+
+  void read() {
+    torch::TensorObject* const object = tensor.get();
+    const torch::Status status = the_torch.aoti_torch_get_dim(object, &dimensions) |
+                                 the_torch.aoti_torch_get_sizes(object, &sizes) |
+                                 the_torch.aoti_torch_get_strides(object, &strides) |
+                                 the_torch.aoti_torch_get_dtype(object, &dtype) |
+                                 the_torch.aoti_torch_get_device_type(object, &device.type) |
+                                 the_torch.aoti_torch_get_device_index(object, &device.index);
+    check_torch(status, "describing a tensor");
+  }
+
+  std::string shape() const { return text_of(sizes, dimensions); }
+
+  tunedgemm_type type() const {
+    for (int type = 1; type < static_cast<int>(std::size(the_torch.dtypes)); ++type) {
+      if (the_torch.dtypes[type] == dtype) {
+        return static_cast<tunedgemm_type>(type);
+      }
+    }
+    fail(std::string(name) +
+         " has an element type that is not supported; supported are float64, float32, float16, "
+         "bfloat16, float8_e4m3fn, float8_e5m2, int8 and int32");
+  }
+
+  const void* data() const {
+    const void* data = nullptr;
+    check_torch(the_torch.torch_get_const_data_ptr(tensor.get(), &data), "reading a tensor");
+    return data;
+  }
+
+  void become_contiguous(std::int32_t new_dtype) {
+    Tensor copy = new_tensor(sizes, dimensions, new_dtype, device);
+    check_torch(the_torch.aoti_torch_copy_(copy.get(), tensor.get(), 0), "copying a tensor");
+    tensor = std::move(copy);
+    read();
+  }
+
+  void check_dimensions(std::int64_t expected) const {
+    if (dimensions != expected) {
+      fail(std::string(name) + " has the shape " + shape() + "; it must have " +
+           std::to_string(expected) + " dimensions");
+    }
+  }
+
+  void check_device(const Device& expected) const {
+    if (device != expected) {
+      fail(std::string(name) + " is on another device than the first matrix; move it there");
+    }
+  }
+};
+
+/// A matrix in memory, or a batch of them. Strides are in elements.
+struct Matrix {
+  std::int64_t rows = 1, columns = 1, row_stride = 0, column_stride = 1;
+  std::int64_t batch = 1, batch_stride = 0;
+};
+
+struct Layout {
+  tunedgemm_order order = TUNEDGEMM_ORDER_ROW_MAJOR;
+  std::int64_t leading_dimension = 0;
+};
+
+// None if neither rows nor columns are consecutive. The stride of an extent of 1 means nothing.
+std::optional<Layout> layout_of(const Matrix& matrix) {
+  const bool has_rows = matrix.rows > 1, has_columns = matrix.columns > 1;
+  if ((!has_columns || matrix.column_stride == 1) &&
+      (!has_rows || matrix.row_stride >= matrix.columns)) {
+    return Layout{TUNEDGEMM_ORDER_ROW_MAJOR, has_rows ? matrix.row_stride : 0};
+  }
+  if ((!has_rows || matrix.row_stride == 1) &&
+      (!has_columns || matrix.column_stride >= matrix.rows)) {
+    return Layout{TUNEDGEMM_ORDER_COLUMN_MAJOR, has_columns ? matrix.column_stride : 0};
+  }
+  const bool is_empty = matrix.rows == 0 || matrix.columns == 0 || matrix.batch == 0;
+  return is_empty ? std::optional(Layout{}) : std::nullopt;
+}
+
+std::int64_t batch_stride_of(const Matrix& matrix) {
+  if (matrix.batch == 1) {
+    return 0;
+  }
+  return matrix.batch_stride == 0 ? TUNEDGEMM_BROADCAST : matrix.batch_stride;
+}
+
+// The ways to see a tensor as matrices. Each returns none if it cannot without a copy.
+using View = std::optional<Matrix> (*)(const Operand& operand);
+
+std::optional<Matrix> as_matrix(const Operand& x) {
+  return Matrix{x.sizes[0], x.sizes[1], x.strides[0], x.strides[1]};
+}
+
+std::optional<Matrix> as_transposed(const Operand& x) {
+  return Matrix{x.sizes[1], x.sizes[0], x.strides[1], x.strides[0]};
+}
+
+std::optional<Matrix> as_batch(const Operand& x) {
+  return Matrix{x.sizes[1], x.sizes[2], x.strides[1], x.strides[2], x.sizes[0], x.strides[0]};
+}
+
+// All dimensions but the last count rows.
+std::optional<Matrix> as_rows(const Operand& x) {
+  const std::int64_t last = x.dimensions - 1;
+  Matrix matrix{.columns = x.sizes[last], .column_stride = x.strides[last]};
+  bool is_one_stride = true;
+  for (std::int64_t i = last - 1; i >= 0; --i) {
+    if (x.sizes[i] == 1) {
+      continue;
+    }
+    if (matrix.rows == 1) {
+      matrix.row_stride = x.strides[i];
+    } else {
+      is_one_stride = is_one_stride && x.strides[i] == matrix.rows * matrix.row_stride;
+    }
+    matrix.rows *= x.sizes[i];
+  }
+  const bool is_empty = matrix.rows == 0 || matrix.columns == 0;
+  return is_one_stride || is_empty ? std::optional(matrix) : std::nullopt;
+}
+
+struct Placed {
+  Matrix matrix;
+  Layout layout;
+};
+
+std::optional<Placed> place(const Operand& operand, View view) {
+  if (const std::optional<Matrix> matrix = view(operand)) {
+    if (const std::optional<Layout> layout = layout_of(*matrix)) {
+      return Placed{*matrix, *layout};
+    }
+  }
+  return std::nullopt;
+}
+
+// As torch.mm does, copies a tensor whose strides are no layout of a matrix.
+Placed placed(Operand& operand, View view) {
+  std::optional<Placed> found = place(operand, view);
+  if (!found) {
+    operand.become_contiguous(operand.dtype);
+    found = place(operand, view);
+  }
+  return *found;
+}
+
+tunedgemm_activation activation_of(std::string_view name) {
+  static constexpr std::pair<std::string_view, tunedgemm_activation> kActivations[] = {
+      {"none", TUNEDGEMM_ACTIVATION_NONE},
+      {"relu", TUNEDGEMM_ACTIVATION_RELU},
+      {"leaky_relu", TUNEDGEMM_ACTIVATION_LEAKY_RELU},
+      {"gelu_tanh", TUNEDGEMM_ACTIVATION_GELU_TANH},
+      {"gelu_erf", TUNEDGEMM_ACTIVATION_GELU_ERF},
+      {"silu", TUNEDGEMM_ACTIVATION_SILU},
+      {"sigmoid", TUNEDGEMM_ACTIVATION_SIGMOID},
+      {"tanh", TUNEDGEMM_ACTIVATION_TANH},
+      {"relu_squared", TUNEDGEMM_ACTIVATION_RELU_SQUARED}};
+  for (const auto& [known, activation] : kActivations) {
+    if (known == name) {
+      return activation;
+    }
+  }
+  fail("activation is '" + std::string(name) +
+       "'; it may be one of: none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh, "
+       "relu_squared");
+}
+
+std::shared_ptr<tunedgemm_context> context_of(const Device& device) {
+  try {
+    return default_context(device.type == the_torch.cuda ? device.index : kHost);
+  } catch (const std::exception& error) {  // one of Python's, which must not reach PyTorch
+    fail(error.what());
+  }
+}
+
+void* current_stream(const Device& device) {
+  void* stream = nullptr;
+  if (device.type == the_torch.cuda) {
+    check_torch(the_torch.aoti_torch_get_current_cuda_stream(device.index, &stream),
+                "asked for its stream");
+  }
+  return stream;
+}
+
+/// Where a product goes: the caller's tensor, or a new one.
+struct Target {
+  Operand out;
+  StackValue dtype = kAsInputs;  ///< of a new one
+
+  static Target given(StackValue out) { return {Operand("out", out)}; }
+  static Target made(StackValue optional_dtype) {
+    return {Operand("out", 0), take_optional(optional_dtype, kAsInputs)};
+  }
+};
+
+// The rest of the operators has no policy but that of the context.
+tunedgemm_policy policy_of_name(std::string_view name) {
+  if (name == "fail") {
+    return TUNEDGEMM_POLICY_FAIL;
+  }
+  try {
+    return policy_of(name);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+/// Which products have a kernel, as their context answered once. Threads may share it.
+class Answers {
+ public:
+  bool of(tunedgemm_context* context, const tunedgemm_problem& problem,
+          const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+    const Key key = key_of(context, problem, buffers, policy);
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = answers_.find(key); found != answers_.end()) {
+        return found->second;
+      }
+    }
+    const bool answer = ask(context, problem, buffers, policy);
+    const std::scoped_lock lock(mutex_);
+    return answers_.try_emplace(key, answer).first->second;
+  }
+
+ private:
+  using Key = std::array<std::uint64_t, 9>;
+
+  // The fields in which products of tuned_linear differ.
+  static Key key_of(tunedgemm_context* context, const tunedgemm_problem& problem,
+                    const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+    const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+    const auto alignment = [](const void* pointer) {
+      return reinterpret_cast<std::uintptr_t>(pointer) % 256;
+    };
+    return {reinterpret_cast<std::uintptr_t>(context),
+            number(problem.m),
+            number(problem.n),
+            number(problem.k),
+            number(problem.lda),
+            number(problem.ldb),
+            number(problem.type_a) << 32 | number(problem.type_b) << 24 |
+                number(problem.type_d) << 16 | number(problem.order_a) << 8 |
+                number(problem.order_b),
+            number(problem.bias) << 8 | number(policy),
+            alignment(buffers.a) << 24 | alignment(buffers.b) << 16 | alignment(buffers.d) << 8 |
+                alignment(buffers.bias)};
+  }
+
+  static bool ask(tunedgemm_context* context, const tunedgemm_problem& problem,
+                  const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+    tunedgemm_plan_options options;
+    tunedgemm_plan_options_init(&options);
+    options.policy = policy;
+    const tunedgemm_plan* plan = nullptr;
+    const tunedgemm_status status =
+        tunedgemm_plan_create(context, &problem, &buffers, &options, &plan);
+    return status == TUNEDGEMM_STATUS_OK;
+  }
+
+  std::shared_mutex mutex_;
+  std::map<Key, bool> answers_;
+};
+
+/// One product. The operands must outlive it.
+class Product {
+ public:
+  Product(Operand& a, View view_of_a, Operand& b, View view_of_b) : device_(a.device) {
+    b.check_device(device_);
+    const Placed left = placed(a, view_of_a), right = placed(b, view_of_b);
+    if (left.matrix.columns != right.matrix.rows || left.matrix.batch != right.matrix.batch) {
+      fail(std::string(a.name) + " of shape " + a.shape() + " and " + b.name + " of shape " +
+           b.shape() + " cannot be multiplied");
+    }
+    tunedgemm_problem_init(&problem_, left.matrix.rows, right.matrix.columns, left.matrix.columns,
+                           a.type(), b.type(), TUNEDGEMM_TYPE_F32);
+    problem_.batch = left.matrix.batch;
+    problem_.order_a = left.layout.order, problem_.lda = left.layout.leading_dimension;
+    problem_.order_b = right.layout.order, problem_.ldb = right.layout.leading_dimension;
+    problem_.batch_stride_a = batch_stride_of(left.matrix);
+    problem_.batch_stride_b = batch_stride_of(right.matrix);
+    tunedgemm_buffers_init(&buffers_);
+    buffers_.a = a.data(), buffers_.b = b.data();
+  }
+
+  std::int64_t m() const { return problem_.m; }
+  std::int64_t n() const { return problem_.n; }
+
+  void set_activation(const torch::String& name) {
+    problem_.activation = activation_of(name.text());
+  }
+  void set_numerics(tunedgemm_numerics numerics) { problem_.numerics = numerics; }
+
+  /// Must precede the functions below.
+  void set_output(const Extents& extents, View view, Target& target) {
+    if (target.out.tensor) {
+      target.out.read();
+      check_given(target.out, extents);
+    } else {
+      const std::int32_t dtype =
+          target.dtype == kAsInputs ? default_dtype() : static_cast<std::int32_t>(target.dtype);
+      target.out.tensor = new_tensor(extents.sizes.data(), extents.dimensions, dtype, device_);
+      target.out.read();
+    }
+    std::optional<Placed> found = place(target.out, view);
+    if (!found) {  // run() copies the product
+      scratch_.tensor =
+          new_tensor(extents.sizes.data(), extents.dimensions, target.out.dtype, device_);
+      scratch_.read();
+      found = place(scratch_, view);
+    }
+    Operand& written = scratch_.tensor ? scratch_ : target.out;
+    out_ = &target.out;
+    problem_.type_d = written.type();
+    problem_.order_d = found->layout.order, problem_.ldd = found->layout.leading_dimension;
+    problem_.batch_stride_d = found->matrix.batch == 1 ? 0 : found->matrix.batch_stride;
+    check_torch(the_torch.torch_get_mutable_data_ptr(written.tensor.get(), &buffers_.d),
+                "writing a tensor");
+  }
+
+  /// A value per column.
+  void set_bias(Operand& bias) {
+    read_addend(bias);
+    if (bias.dimensions != 1 || bias.sizes[0] != n()) {
+      fail(std::string(bias.name) + " has the shape " + bias.shape() +
+           "; it must have the shape (" + std::to_string(n()) + ")");
+    }
+    if (n() > 1 && bias.strides[0] != 1) {
+      bias.become_contiguous(bias.dtype);
+    }
+    use_bias(TUNEDGEMM_BIAS_PER_COLUMN, bias);
+  }
+
+  /// Adds beta * input, which is broadcast as torch.addmm does.
+  void add(Operand& input, double alpha, double beta) {
+    buffers_.alpha = alpha;
+    read_addend(input);
+    const std::int64_t rows = input.dimensions > 1 ? input.sizes[0] : 1;
+    const std::int64_t columns = input.dimensions > 0 ? input.sizes[input.dimensions - 1] : 1;
+    if (input.dimensions > 2 || (rows != 1 && rows != m()) || (columns != 1 && columns != n())) {
+      fail(std::string(input.name) + " of shape " + input.shape() +
+           " cannot be broadcast to the product's shape (" + std::to_string(m()) + ", " +
+           std::to_string(n()) + ")");
+    }
+    if (beta == 0 || m() == 0 || n() == 0) {
+      return;
+    }
+    const bool is_bias = beta == 1 && input.dimensions > 0;
+    const auto is_packed = [&](std::int64_t dimension) {
+      return input.sizes[dimension] == 1 || input.strides[dimension] == 1;
+    };
+    if (is_bias && rows == 1 && columns == n() && is_packed(input.dimensions - 1)) {
+      use_bias(TUNEDGEMM_BIAS_PER_COLUMN, input);
+    } else if (is_bias && input.dimensions == 2 && columns == 1 && rows == m() && is_packed(0)) {
+      use_bias(TUNEDGEMM_BIAS_PER_ROW, input);
+    } else {
+      add_matrix(input, beta, rows == m() && columns == n() && input.dimensions == 2);
+    }
+  }
+
+  void set_scales(Operand& scale_a, Operand& scale_b) {
+    buffers_.scale_a = scale_of(scale_a);
+    buffers_.scale_b = scale_of(scale_b);
+  }
+
+  /// Whether a kernel is ready under the policy, as found when it was first asked.
+  bool is_served(std::string_view policy) const {
+    static auto* const answers = new Answers;  // outlives all threads
+    const std::shared_ptr<tunedgemm_context> context = context_of(device_);
+    return answers->of(context.get(), problem_, buffers_, policy_of_name(policy));
+  }
+
+  /// Multiplies on the current stream, and gives the output to the caller.
+  Tensor run() {
+    const std::shared_ptr<tunedgemm_context> context = context_of(device_);
+    if (tunedgemm_matmul(context.get(), &problem_, &buffers_, current_stream(device_)) !=
+        TUNEDGEMM_STATUS_OK) {
+      fail(tunedgemm_error_message());
+    }
+    if (scratch_.tensor) {
+      copy(scratch_, *out_);
+    }
+    return std::move(out_->tensor);
+  }
+
+ private:
+  static void copy(const Operand& from, const Operand& to) {
+    check_torch(the_torch.aoti_torch_copy_(to.tensor.get(), from.tensor.get(), 0),
+                "copying a tensor");
+  }
+
+  std::int32_t default_dtype() const {
+    switch (problem_.type_a) {
+      case TUNEDGEMM_TYPE_E4M3:
+      case TUNEDGEMM_TYPE_E5M2:
+        return the_torch.dtypes[TUNEDGEMM_TYPE_F16];
+      case TUNEDGEMM_TYPE_S8:
+        return the_torch.dtypes[TUNEDGEMM_TYPE_S32];
+      default:
+        return the_torch.dtypes[problem_.type_a];
+    }
+  }
+
+  void check_given(const Operand& out, const Extents& extents) const {
+    out.check_device(device_);
+    if (out.dimensions != extents.dimensions ||
+        !std::equal(out.sizes, out.sizes + out.dimensions, extents.sizes.begin())) {
+      fail("out has the shape " + out.shape() + ", but the product has the shape " +
+           text_of(extents.sizes.data(), extents.dimensions));
+    }
+  }
+
+  // One of the inputs' type is converted.
+  void read_addend(Operand& addend) const {
+    addend.read();
+    addend.check_device(device_);
+    if (addend.dtype == out_->dtype) {
+      return;
+    }
+    if (addend.dtype == the_torch.dtypes[problem_.type_a]) {
+      addend.become_contiguous(out_->dtype);
+    } else {
+      fail(std::string(addend.name) + " must have the element type of the result");
+    }
+  }
+
+  void use_bias(tunedgemm_bias kind, const Operand& bias) {
+    problem_.bias = kind;
+    buffers_.bias = bias.data();
+  }
+
+  void add_matrix(const Operand& input, double beta, bool is_whole) {
+    buffers_.beta = beta;
+    const std::optional<Placed> found = is_whole ? place(input, as_matrix) : std::nullopt;
+    if (found) {
+      problem_.order_c = found->layout.order, problem_.ldc = found->layout.leading_dimension;
+      buffers_.c = input.data();
+    } else {  // broadcast, or strided otherwise: the product is added to a copy
+      copy(input, scratch_.tensor ? scratch_ : *out_);
+      problem_.order_c = problem_.order_d, problem_.ldc = problem_.ldd;
+      buffers_.c = buffers_.d;
+    }
+  }
+
+  const float* scale_of(Operand& scale) const {
+    scale.read();
+    scale.check_device(device_);
+    const bool is_one = std::all_of(scale.sizes, scale.sizes + scale.dimensions,
+                                    [](auto size) { return size == 1; });
+    if (!is_one || scale.dtype != the_torch.dtypes[TUNEDGEMM_TYPE_F32]) {
+      fail(std::string(scale.name) + " of shape " + scale.shape() +
+           " must be a tensor of one float32; scales per row or block are not supported");
+    }
+    return static_cast<const float*>(scale.data());
+  }
+
+  Device device_;
+  tunedgemm_problem problem_;
+  tunedgemm_buffers buffers_;
+  Operand scratch_{"out", 0};
+  Operand* out_ = nullptr;
+};
+
+// The matrices a and b, read and found to have as many dimensions as they must.
+void read_matrices(Operand& a, Operand& b, std::int64_t dimensions) {
+  a.read(), b.read();
+  a.check_dimensions(dimensions), b.check_dimensions(dimensions);
+}
+
+Tensor mm(Operand a, Operand b, Target target) {
+  read_matrices(a, b, 2);
+  Product product(a, as_matrix, b, as_matrix);
+  product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
+  return product.run();
+}
+
+Tensor bmm(Operand a, Operand b, Target target) {
+  read_matrices(a, b, 3);
+  Product product(a, as_batch, b, as_batch);
+  product.set_output({3, {a.sizes[0], product.m(), product.n()}}, as_batch, target);
+  return product.run();
+}
+
+Tensor addmm(Operand input, Operand a, Operand b, StackValue beta, StackValue alpha,
+             torch::String activation, Target target) {
+  read_matrices(a, b, 2);
+  Product product(a, as_matrix, b, as_matrix);
+  product.set_activation(activation);
+  product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
+  product.add(input, std::bit_cast<double>(alpha), std::bit_cast<double>(beta));
+  return product.run();
+}
+
+// input @ weight.T + bias; the output has the dimensions of the input.
+Product linear_product(Operand& input, Operand& weight, Operand& bias, Target& target) {
+  input.read(), weight.read();
+  weight.check_dimensions(2);
+  if (input.dimensions == 0) {
+    fail("input is a scalar; it must have at least one dimension");
+  }
+  Product product(input, as_rows, weight, as_transposed);
+  Extents extents{input.dimensions, {}};
+  std::copy_n(input.sizes, input.dimensions, extents.sizes.begin());
+  extents.sizes[static_cast<std::size_t>(input.dimensions - 1)] = product.n();
+  product.set_output(extents, as_rows, target);
+  if (bias.tensor) {
+    product.set_bias(bias);
+  }
+  return product;
+}
+
+Tensor linear(Operand input, Operand weight, Operand bias, torch::String activation,
+              Target target) {
+  Product product = linear_product(input, weight, bias, target);
+  product.set_activation(activation);
+  return product.run();
+}
+
+Tensor aten_linear(Operand& input, Operand& weight, Operand& bias) {
+  StackValue stack[] = {input.tensor.release(), weight.tensor.release(), 0};
+  if (bias.tensor) {
+    stack[2] =
+        reinterpret_cast<StackValue>(std::make_unique<StackValue>(bias.tensor.release()).release());
+  }
+  check_torch(the_torch.torch_call_dispatcher("aten::linear", "", stack, torch::kVersion),
+              "computing aten::linear");
+  return Tensor(stack[0]);
+}
+
+Tensor tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
+  Target target{Operand("out", 0)};
+  Product product = linear_product(input, weight, bias, target);
+  return product.is_served(policy.text()) ? product.run() : aten_linear(input, weight, bias);
+}
+
+Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
+                 StackValue is_fast, Target target) {
+  read_matrices(a, b, 2);
+  Product product(a, as_matrix, b, as_matrix);
+  if (static_cast<bool>(is_fast & 1)) {
+    product.set_numerics(TUNEDGEMM_NUMERICS_FAST);
+  } else {
+    product.set_numerics(TUNEDGEMM_NUMERICS_PROMOTED);
+  }
+  product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
+  product.set_scales(scale_a, scale_b);
+  if (bias.tensor) {
+    product.set_bias(bias);
+  }
+  return product.run();
+}
+
+Operand optional_operand(const char* name, StackValue value) {
+  return {name, take_optional(value, 0)};
+}
+
+// Each kernel owns its arguments from the start, and puts its result in the first place of the stack.
+// The overloads with `out` have no result, because torch.compile traces none that is an argument.
+void mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::made(s[2])).release();
+}
+
+void mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  mm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
+}
+
+void bmm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = bmm({"a", s[0]}, {"b", s[1]}, Target::made(s[2])).release();
+}
+
+void bmm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  bmm({"a", s[0]}, {"b", s[1]}, Target::given(s[2]));
+}
+
+void addmm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
+               Target::made(s[6]))
+             .release();
+}
+
+void addmm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  addmm({"input", s[0]}, {"a", s[1]}, {"b", s[2]}, s[3], s[4], torch::String(s[5]),
+        Target::given(s[6]));
+}
+
+void linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
+                torch::String(s[3]), Target::made(s[4]))
+             .release();
+}
+
+void linear_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]), torch::String(s[3]),
+         Target::given(s[4]));
+}
+
+void tuned_linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = tuned_linear({"input", s[0]}, {"weight", s[1]}, optional_operand("bias", s[2]),
+                      torch::String(s[3]))
+             .release();
+}
+
+void scaled_mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
+                   optional_operand("bias", s[4]), s[6], Target::made(s[5]))
+             .release();
+}
+
+void scaled_mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
+            optional_operand("bias", s[4]), s[5], Target::given(s[6]));
+}
+
+struct Operator {
+  std::string name;
+  torch::Kernel* kernel;
+  std::string arguments;  ///< and results
+};
+
+// Adds an operator, and its overload no_grad: the same kernel, for which Python registers no
+// gradient, because that costs each call a detour through Python.
+void add(std::vector<Operator>& operators, const std::string& name, torch::Kernel* kernel,
+         const std::string& arguments) {
+  operators.push_back({name, kernel, arguments + " -> Tensor"});
+  operators.push_back({name + ".no_grad", kernel, arguments + " -> Tensor"});
+}
+
+std::vector<Operator> all_operators() {
+  const std::string dtype = "ScalarType? out_dtype=None)", out = "Tensor(a!) out) -> ()";
+  const std::string matrices = "(Tensor a, Tensor b, *, ";
+  const std::string sum =
+      "(Tensor input, Tensor a, Tensor b, *, float beta=1, float alpha=1, str "
+      "activation=\"none\", ";
+  const std::string layer =
+      "(Tensor input, Tensor weight, Tensor? bias=None, str activation=\"none\", *, ";
+  const std::string scaled =
+      "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, Tensor? bias=None, ";
+  std::vector<Operator> operators;
+  add(operators, "mm", mm_kernel, matrices + dtype);
+  add(operators, "bmm", bmm_kernel, matrices + dtype);
+  add(operators, "addmm", addmm_kernel, sum + dtype);
+  add(operators, "linear", linear_kernel, layer + dtype);
+  add(operators, "tuned_linear", tuned_linear_kernel,
+      "(Tensor input, Tensor weight, Tensor? bias=None, str policy=\"fail\")");
+  // A call that names no overload tries them in this order, and each miss takes microseconds.
+  operators.insert(
+      operators.end(),
+      {{"scaled_mm", scaled_mm_kernel,
+        scaled + "ScalarType? out_dtype=None, bool use_fast_accum=True) -> Tensor"},
+       {"mm.out", mm_out_kernel, matrices + out},
+       {"bmm.out", bmm_out_kernel, matrices + out},
+       {"addmm.out", addmm_out_kernel, sum + out},
+       {"linear.out", linear_out_kernel, layer + out},
+       {"scaled_mm.out", scaled_mm_out_kernel, scaled + "bool use_fast_accum=True, *, " + out}});
+  return operators;
+}
+
+void check_registered(torch::Status status, const std::string& name) {
+  if (status != 0) {
+    fail("PyTorch refused the operator tunedgemm::" + name);
+  }
+}
+
+void define(const std::vector<Operator>& operators) {
+  torch::LibraryObject* library = nullptr;  // ends with the process
+  check_registered(the_torch.aoti_torch_library_init_def("tunedgemm", kFile, 0, &library), "*");
+  for (const Operator& one : operators) {
+    const std::string schema = one.name + one.arguments;
+    check_registered(the_torch.aoti_torch_library_def(library, schema.c_str()), one.name);
+  }
+}
+
+void implement(const std::vector<Operator>& operators, const char* dispatch_key) {
+  torch::LibraryObject* library = nullptr;
+  check_registered(
+      the_torch.aoti_torch_library_init_impl("tunedgemm", dispatch_key, kFile, 0, &library),
+      dispatch_key);
+  for (const Operator& one : operators) {
+    check_registered(
+        the_torch.torch_library_impl(library, one.name.c_str(), one.kernel, torch::kVersion),
+        one.name);
+  }
+}
+
+}  // namespace
+
+void register_torch_operators(const std::string& folder) {
+  static bool is_registered = false;
+  if (is_registered) {
+    return;
+  }
+  torch::find_torch(folder);
+  const std::vector<Operator> operators = all_operators();
+  define(operators);
+  implement(operators, "CPU");
+  implement(operators, "CUDA");
+  is_registered = true;
+}
+
+}  // namespace tunedgemm::python

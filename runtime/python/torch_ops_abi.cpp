@@ -1,0 +1,109 @@
+#include "runtime/python/torch_ops_abi.h"
+
+#include <dlfcn.h>
+#include <nanobind/nanobind.h>
+
+#include <stdexcept>
+
+namespace nb = nanobind;
+
+namespace tunedgemm::python::torch {
+
+constinit Torch the_torch{};
+
+namespace {
+
+void* loaded_library(const std::string& path) {
+  return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+}
+
+template <class Function>
+void find(void* library, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (function == nullptr) {
+    throw nb::import_error(("tunedgemm.torch needs PyTorch 2.10 or later: this PyTorch has no "
+                            "function " +
+                            std::string(name))
+                               .c_str());
+  }
+}
+
+}  // namespace
+
+#define FIND(name) find(library, #name, torch.name)
+void find_torch(const std::string& folder) {
+  void* const library = loaded_library(folder + "/libtorch_cpu.so");
+  if (library == nullptr) {
+    throw nb::import_error(("tunedgemm.torch needs PyTorch 2.10 or later for Linux: " + folder +
+                            "/libtorch_cpu.so is not loaded")
+                               .c_str());
+  }
+  Torch torch{};
+  FIND(aoti_torch_device_type_cpu);
+  FIND(aoti_torch_device_type_cuda);
+  FIND(aoti_torch_dtype_float64);
+  FIND(aoti_torch_dtype_float32);
+  FIND(aoti_torch_dtype_float16);
+  FIND(aoti_torch_dtype_bfloat16);
+  FIND(aoti_torch_dtype_float8_e4m3fn);
+  FIND(aoti_torch_dtype_float8_e5m2);
+  FIND(aoti_torch_dtype_int8);
+  FIND(aoti_torch_dtype_int32);
+  FIND(aoti_torch_delete_tensor_object);
+  FIND(aoti_torch_get_dim);
+  FIND(aoti_torch_get_sizes);
+  FIND(aoti_torch_get_strides);
+  FIND(aoti_torch_get_dtype);
+  FIND(aoti_torch_get_device_type);
+  FIND(aoti_torch_get_device_index);
+  FIND(torch_get_const_data_ptr);
+  FIND(torch_get_mutable_data_ptr);
+  FIND(aoti_torch_empty_strided);
+  FIND(aoti_torch_copy_);
+  FIND(torch_string_length);
+  FIND(torch_string_c_str);
+  FIND(torch_delete_string);
+  FIND(aoti_torch_library_init_def);
+  FIND(aoti_torch_library_init_impl);
+  FIND(aoti_torch_library_def);
+  FIND(torch_library_impl);
+  FIND(torch_call_dispatcher);
+  if (void* const cuda_library = loaded_library(folder + "/libtorch_cuda.so")) {
+    find(cuda_library, "aoti_torch_get_current_cuda_stream",
+         torch.aoti_torch_get_current_cuda_stream);
+  }
+  torch.cpu = torch.aoti_torch_device_type_cpu();
+  torch.cuda = torch.aoti_torch_device_type_cuda();
+  torch.dtypes[0] = -1;
+  torch.dtypes[TUNEDGEMM_TYPE_F64] = torch.aoti_torch_dtype_float64();
+  torch.dtypes[TUNEDGEMM_TYPE_F32] = torch.aoti_torch_dtype_float32();
+  torch.dtypes[TUNEDGEMM_TYPE_F16] = torch.aoti_torch_dtype_float16();
+  torch.dtypes[TUNEDGEMM_TYPE_BF16] = torch.aoti_torch_dtype_bfloat16();
+  torch.dtypes[TUNEDGEMM_TYPE_E4M3] = torch.aoti_torch_dtype_float8_e4m3fn();
+  torch.dtypes[TUNEDGEMM_TYPE_E5M2] = torch.aoti_torch_dtype_float8_e5m2();
+  torch.dtypes[TUNEDGEMM_TYPE_S8] = torch.aoti_torch_dtype_int8();
+  torch.dtypes[TUNEDGEMM_TYPE_S32] = torch.aoti_torch_dtype_int32();
+  the_torch = torch;
+}
+#undef FIND
+
+void fail(const std::string& why) {
+  throw std::runtime_error(why);
+}
+
+std::string_view String::text() const {
+  std::size_t length = 0;
+  const char* characters = nullptr;
+  if (the_torch.torch_string_length(object_.get(), &length) != 0 ||
+      the_torch.torch_string_c_str(object_.get(), &characters) != 0) {
+    fail("PyTorch could not pass a string");
+  }
+  return {characters, length};
+}
+
+StackValue take_optional(StackValue value, StackValue otherwise) {
+  const std::unique_ptr<StackValue> taken(std::bit_cast<StackValue*>(value));
+  return taken ? *taken : otherwise;
+}
+
+}  // namespace tunedgemm::python::torch

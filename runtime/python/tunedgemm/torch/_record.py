@@ -1,0 +1,200 @@
+"""record: the matrix products of a running program, for tune-all or to be tuned at once."""
+import collections
+import csv
+import dataclasses
+import math
+import sys
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .. import _products
+
+ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
+TYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
+         torch.float8_e5m2: "e5m2", torch.int8: "s8", torch.int32: "s32"}
+INPUTS = TYPES.keys() - {torch.int32}
+RESULTS = {"e4m3": "f16", "e5m2": "f16", "s8": "s32"}  # if not the inputs' own
+COLUMNS = ("name", "types", "layout", "m", "n", "k", "batch", "lda", "ldb", "batch_stride_a", "batch_stride_b", "activation", "bias",
+           "numerics")
+
+
+@dataclasses.dataclass(frozen=True)
+class Product:
+    """A product of matrices as the library distinguishes them. Leading dimensions and batch strides are in elements."""
+    device: torch.device
+    type_a: torch.dtype
+    type_b: torch.dtype
+    type_d: torch.dtype
+    m: int
+    n: int
+    k: int
+    batch: int
+    layout: str  # "nt": A is row-major, B is transposed, that is column-major
+    lda: int
+    ldb: int
+    batch_stride_a: int  # 0: one matrix for the whole batch, or no batch
+    batch_stride_b: int
+    activation: str = "none"
+    bias: bool = False  # a value per column
+    numerics: str = "default"
+
+    @property
+    def types(self) -> str:
+        """The element types, as in shape lists: "bf16", "e4m3xe5m2->bf16"."""
+        a, b, d = (TYPES[one] for one in (self.type_a, self.type_b, self.type_d))
+        return (a if a == b else f"{a}x{b}") + ("" if d == RESULTS.get(a, a) else f"->{d}")
+
+    def cells(self, name="") -> list[str]:
+        """The cells of its line in a shape list, by COLUMNS."""
+        bias = "col" if self.bias else "none"
+        numerics = "" if self.numerics == "default" else self.numerics
+        strides = [self.batch_stride_a, self.batch_stride_b] if self.batch > 1 else ["", ""]
+        return [str(cell) for cell in (name, self.types, self.layout, self.m, self.n, self.k, self.batch, self.lda, self.ldb, *strides,
+                                       self.activation, bias, numerics)]
+
+    def plan(self, policy="tune", context=None):
+        """The product's tunedgemm.Plan, made with matrices that are allocated for it and freed. See tunedgemm.plan."""
+        a = self._empty(self.type_a, self.m, self.k, self.layout[0], self.lda, self.batch_stride_a)
+        b = self._empty(self.type_b, self.k, self.n, self.layout[1], self.ldb, self.batch_stride_b)
+        out = torch.empty((self.batch, self.m, self.n) if self.batch > 1 else (self.m, self.n), dtype=self.type_d, device=self.device)
+        bias = torch.empty(self.n, dtype=self.type_d, device=self.device) if self.bias else None
+        return _products.plan(a, b, out=out, bias=bias, activation=self.activation, numerics=self.numerics, policy=policy,
+                              context=context)
+
+    def _empty(self, dtype, rows, columns, order, leading_dimension, batch_stride):
+        strides = (leading_dimension, 1) if order == "n" else (1, leading_dimension)
+        shape = (rows, columns)
+        if self.batch > 1:
+            shape, strides = (self.batch, *shape), (batch_stride, *strides)
+        return torch.empty_strided(shape, strides, dtype=dtype, device=self.device)
+
+
+class Shapes(collections.Counter):
+    """The distinct products that were recorded, a Product each, with the number of their calls."""
+
+    def write(self, path):
+        """Writes a list of shapes that tune-all reads (CSV); its column `name` tells the number of calls."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow(COLUMNS)
+            lines.writerows(product.cells(f"{count} calls") for product, count in self.most_common())
+
+    def tune(self, progress=False, policy="tune", context=None):
+        """Makes a plan for each product in this process, by default tuning those without a winner, the most frequent first. The matrices
+        of one product at a time are allocated.
+
+        progress: a line for each product on standard error.
+        policy, context: those of tunedgemm.plan. The operators find the winners in the cache file, of whatever context."""
+        for number, (product, count) in enumerate(self.most_common(), 1):
+            plan = product.plan(policy, context)
+            if progress:
+                extents = f"{product.batch} of " * (product.batch > 1) + f"{product.m}x{product.n}x{product.k}"
+                print(f"{number}/{len(self)}  {product.types} {product.layout} {extents}, {count} calls: {plan.description}",
+                      file=sys.stderr, flush=True)
+
+
+def record():
+    """Notes the matrix products of PyTorch and of the operators here that this thread and its backward passes run in a `with` block.
+
+        with tunedgemm.torch.record() as shapes:
+            model(x)
+        shapes.write("shapes.csv")  # for tune-all shapes.csv
+        shapes.tune(progress=True)  # or in this process
+
+    Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also as parts of other functions, of
+    element types that the library multiplies. Products within fused kernels, as of flash attention, are not, nor those in regions that
+    torch.compile has compiled: record the model before. PyTorch splits some linear layers into a product and a sum; record a patched model
+    (tunedgemm.torch.patch) to note its layers as they will be multiplied. The `with` block gives Shapes, a Counter."""
+    return _Recorder()
+
+
+class _Recorder(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.shapes = Shapes()
+
+    def __enter__(self):
+        super().__enter__()
+        return self.shapes
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        read = READERS.get(getattr(function, "overloadpacket", None))
+        if read is None and function._can_decompose():  # under inference_mode, where composite functions come whole
+            with self:
+                result = function.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        result = function(*args, **kwargs)
+        if read is not None:
+            product = read(result, *args, **kwargs)
+            if product is not None:
+                self.shapes[product] += 1
+        return result
+
+
+def _layout(x):
+    """The letter, leading dimension and batch stride of a matrix or batch; those of a contiguous copy if it has no layout."""
+    rows, columns = x.shape[-2:]
+    row_stride, column_stride = x.stride()[-2:]
+    batch_stride = x.stride(0) if x.dim() == 3 and x.shape[0] > 1 else 0
+    if (columns <= 1 or column_stride == 1) and (rows <= 1 or row_stride >= columns):
+        return "n", row_stride if rows > 1 else max(columns, 1), batch_stride
+    if (rows <= 1 or row_stride == 1) and (columns <= 1 or column_stride >= rows):
+        return "t", column_stride if columns > 1 else max(rows, 1), batch_stride
+    return "n", max(columns, 1), rows * columns if batch_stride else 0
+
+
+def _product(result, a, b, **options):
+    m, k = a.shape[-2:]
+    batch, n = math.prod(a.shape[:-2]), b.shape[-1]
+    is_known = a.dtype in INPUTS and b.dtype in INPUTS and result.dtype in TYPES and result.dtype.itemsize >= 2
+    if 0 in (m, n, batch) or not is_known:
+        return None
+    (layout_a, lda, batch_stride_a), (layout_b, ldb, batch_stride_b) = _layout(a), _layout(b)
+    return Product(a.device, a.dtype, b.dtype, result.dtype, m, n, k, batch, layout_a + layout_b, lda, ldb, batch_stride_a, batch_stride_b,
+                   **options)
+
+
+def _read_mm(result, a, b, *rest, **options):
+    return _product(result, a, b)
+
+
+def _read_addmm(result, input, a, b, *, beta=1, alpha=1, activation="none", **options):
+    is_bias = beta == 1 and input.dim() > 0 and input.numel() == input.shape[-1] == b.shape[-1]
+    return _product(result, a, b, activation=activation, bias=is_bias)
+
+
+def _read_baddbmm(result, input, a, b, **options):
+    return _product(result, a, b)
+
+
+def _read_linear(result, input, weight, bias=None, activation="none", **options):
+    if weight.dim() != 2:
+        return None
+    try:
+        rows = input.view(-1, input.shape[-1])
+    except RuntimeError:  # its strides allow no view, so a copy is multiplied
+        rows = torch.empty((max(result.numel() // max(result.shape[-1], 1), 1), input.shape[-1]), dtype=input.dtype, device="meta")
+    product = _product(result, rows, weight.t(), activation=activation, bias=bias is not None)
+    return product and dataclasses.replace(product, device=input.device)
+
+
+def _read_tuned_linear(result, input, weight, bias=None, policy="fail"):
+    return _read_linear(result, input, weight, bias)
+
+
+def _read_scaled_mm(result, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+    if scale_a.numel() != 1 or scale_b.numel() != 1:
+        return None
+    return _product(result, a, b, bias=bias is not None, numerics="default" if use_fast_accum else "promoted")
+
+
+def _read_own_scaled_mm(result, a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True, *, out=None):
+    return _read_scaled_mm(result, a, b, scale_a, scale_b, bias, use_fast_accum=use_fast_accum)
+
+
+READERS = {ATEN.mm: _read_mm, ATEN.bmm: _read_mm, ATEN._int_mm: _read_mm, ATEN.addmm: _read_addmm, ATEN.baddbmm: _read_baddbmm,
+           ATEN.linear: _read_linear, ATEN._scaled_mm: _read_scaled_mm, OPS.mm: _read_mm, OPS.bmm: _read_mm, OPS.addmm: _read_addmm,
+           OPS.linear: _read_linear, OPS.tuned_linear: _read_tuned_linear, OPS.scaled_mm: _read_own_scaled_mm}
