@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/python/context.h"
+#include "runtime/python/jax_ffi.h"
 #include "runtime/python/problem.h"
 
 namespace nb = nanobind;
@@ -200,4 +201,5 @@ NB_MODULE(_core, module) {
 
   module.def("matmul", &matmul, "call"_a, "stream"_a = 0, "context"_a.none() = nb::none());
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
+  module.def("_jax_handlers", &jax_handlers);
 }
