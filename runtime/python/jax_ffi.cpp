@@ -72,7 +72,7 @@ class Operand {
   /// The first item of d's batch index, counted over the dimensions before `first`.
   void* item(const Operand& d, std::size_t first, std::int64_t index) const {
     const ffi::Span<const std::int64_t> extents = array_.dimensions();
-    std::int64_t stride = ffi::ByteWidth(type());
+    auto stride = static_cast<std::int64_t>(ffi::ByteWidth(type()));
     for (std::size_t i = first; i < extents.size(); ++i) {
       stride *= extents[i];
     }
@@ -163,7 +163,7 @@ tunedgemm_type type_of(const Operand& operand) {
 /// The product of the batch dimensions from `first` on.
 tunedgemm_problem problem_of(const Operands& operands, const ProductAttributes& attributes,
                              std::size_t first) {
-  const auto& [a, b, d, c, bias, scale_a, scale_b] = operands;
+  const Operand &a = operands.a, &b = operands.b, &d = operands.d;
   tunedgemm_problem problem;
   const bool is_transposed = attributes.order_a == TUNEDGEMM_ORDER_COLUMN_MAJOR;
   tunedgemm_problem_init(&problem, d.rows(), d.columns(), is_transposed ? a.rows() : a.columns(),
@@ -178,7 +178,7 @@ tunedgemm_problem problem_of(const Operands& operands, const ProductAttributes& 
   problem.order_b = static_cast<tunedgemm_order>(attributes.order_b);
   problem.batch_stride_a = batch_stride(a);
   problem.batch_stride_b = batch_stride(b);
-  problem.batch_stride_c = c ? batch_stride(*c) : 0;
+  problem.batch_stride_c = operands.c ? batch_stride(*operands.c) : 0;
   problem.activation = static_cast<tunedgemm_activation>(attributes.activation);
   problem.bias = static_cast<tunedgemm_bias>(attributes.bias);
   problem.numerics = static_cast<tunedgemm_numerics>(attributes.numerics);

@@ -262,7 +262,10 @@ def _custom_call(options, operands):
 def _result(shape, dtype, a):
     """The type of a result that varies over a mesh as a does."""
     varying = getattr(jax.typeof(a), "manual_axis_type", None)
-    return jax.ShapeDtypeStruct(shape, dtype, **({} if varying is None else {"manual_axis_type": varying}))
+    if varying is None or not varying.varying:
+        return jax.ShapeDtypeStruct(shape, dtype)
+    whole = jax.sharding.NamedSharding(jax.typeof(a).sharding.mesh, jax.sharding.PartitionSpec())
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=whole, manual_axis_type=varying)
 
 
 def _forward(options, operands):
