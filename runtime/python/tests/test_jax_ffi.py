@@ -74,6 +74,11 @@ def test_float8_gives_float16(dtype_a, dtype_b):
     check(d, 1.5 * exact(a) @ exact(b), 2e-2)
 
 
+def test_subnormal_numbers_count():
+    a = jnp.full((16, 48), 2.0**-8, "float8_e4m3fn")
+    assert (matmul(a, a, transpose_b=True, out_dtype="float32") == 48 * 2.0**-16).all()
+
+
 def test_int8_gives_exact_int32():
     a, b = draw((19, 70), "int8"), draw((70, 23), "int8")
     d = matmul(a, b)
