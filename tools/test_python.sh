@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly venv=build/python-venv
 python3 -m venv "$venv"
-if ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=1.1' 'nanobind>=3.1'; then
+if ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=1.1' 'nanobind>=3.1' \
+  "jaxlib>=0.10; python_version >= '3.11'"; then
   echo "test_python.sh: SKIPPED, because PyPI cannot be reached"
   exit 0
 fi

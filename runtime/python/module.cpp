@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/python/context.h"
+#include "runtime/python/jax_ffi.h"
 #include "runtime/python/problem.h"
 #include "runtime/python/torch_ops.h"
 
@@ -226,4 +227,5 @@ NB_MODULE(_core, module) {
       "dtype"_a, "The name of the element type of a product, by that of a.");
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
+  module.def("_jax_handlers", &jax_handlers);
 }

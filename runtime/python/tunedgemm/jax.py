@@ -1,0 +1,359 @@
+"""Matrix multiplication by tuned kernels inside programs of JAX: eager, under jax.jit, jax.vmap, jax.grad and jax.shard_map.
+
+    import jax, tunedgemm.jax
+
+    @jax.jit
+    def layer(x, weight, bias):  # (batch, in), (out, in), (out,)
+        return tunedgemm.jax.matmul(x, weight, transpose_b=True, bias=bias, activation="gelu_tanh")
+
+Importing it needs JAX, and a package that was built with jaxlib installed."""
+import functools
+import math
+from typing import NamedTuple
+
+from . import _core
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy
+except ImportError as error:
+    raise ImportError("tunedgemm.jax needs JAX: pip install jax, or pip install 'jax[cuda13]' for a GPU") from error
+
+__all__ = ["matmul"]
+
+_TARGET = "tunedgemm_matmul"
+# Element types of A with those of the result, the default first.
+_RESULTS = {
+    "float64": ("float64",),
+    "float32": ("float32", "float16", "bfloat16"),
+    "float16": ("float16", "float32", "bfloat16"),
+    "bfloat16": ("bfloat16", "float32", "float16"),
+    "float8_e4m3fn": ("float16", "float32", "bfloat16"),
+    "float8_e5m2": ("float16", "float32", "bfloat16"),
+    "int8": ("int32",),
+}
+# The numbers are those of tunedgemm.h.
+_ACTIVATIONS = {"none": 0, "relu": 1, "leaky_relu": 2, "gelu_tanh": 3, "gelu_erf": 4, "silu": 5, "sigmoid": 6, "tanh": 7, "relu_squared": 8}
+_NUMERICS = {"default": -1, "ieee": 0, "tf32": 1, "emulated": 2, "fast": 3, "promoted": 4}
+_NO_BIAS, _BIAS_PER_ROW, _BIAS_PER_COLUMN = range(3)
+
+
+def _register():
+    handlers = _core._jax_handlers()
+    if not handlers:
+        raise ImportError("this package was built without jaxlib, so it has no tunedgemm.jax: pip install jaxlib, then build the package "
+                          "again where pip can see it (pip install --force-reinstall --no-build-isolation)")
+    for platform, stages in handlers.items():
+        jax.ffi.register_ffi_target(_TARGET, stages, platform=platform)
+
+
+_register()
+
+
+class _Options(NamedTuple):
+    """The arguments that are part of the compiled program."""
+    activation: str
+    out_dtype: str  # "" for the default until the types are checked
+    alpha: float
+    beta: float
+    slope: float
+    numerics: str
+    transpose_a: bool
+    transpose_b: bool
+
+    def without_epilogue(self):
+        return self._replace(activation="none", beta=0.0)
+
+
+class _Operands(NamedTuple):
+    """a, b and c have 3 dimensions. bias is (1, N) or (1, M, 1), a scale (1, 1)."""
+    a: jax.Array
+    b: jax.Array
+    c: jax.Array | None = None
+    bias: jax.Array | None = None
+    scale_a: jax.Array | None = None
+    scale_b: jax.Array | None = None
+
+
+def matmul(a, b, *, bias=None, activation="none", out_dtype=None, alpha=1.0, beta=0.0, c=None, numerics="default", scale_a=None,
+           scale_b=None, slope=0.01, transpose_a=False, transpose_b=False):
+    """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
+
+    The first run with these shapes and types on a device tunes their kernel, which takes seconds (see tunedgemm.Context for other policies,
+    which $TUNEDGEMM_POLICY chooses here), and stores it in the cache file; later runs launch it on XLA's stream. A run under jax.jit tunes
+    before it launches anything, so XLA may capture the product in a CUDA graph. Tuning needs free memory on the GPU for its own operands:
+    lower $XLA_PYTHON_CLIENT_MEM_FRACTION if it lacks some.
+
+    a, b: arrays of JAX or numpy, (M, K) and (K, N), or batches of them, (batch, M, K) and (batch, K, N); one matrix serves the whole batch.
+        Both have the element type float64, float32, float16, bfloat16, int8, or float8_e4m3fn and float8_e5m2 in any mix.
+    bias: (N,), a value per column of the result, or (M, 1), a value per row; of the result's type.
+    activation: "none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh" or "relu_squared".
+    out_dtype: the element type of the result. None: that of a, float16 for float8, int32 for int8.
+    alpha, beta, slope: numbers, part of the compiled program. slope is leaky_relu's.
+    c: (M, N) or (batch, M, N), of the result's type; is multiplied by beta and added.
+    numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
+    scale_a, scale_b: arrays of one float32, read by the kernel.
+    transpose_a, transpose_b: a is given as (K, M), b as (N, K), and read as it lies; matmul(a, b.T) makes XLA copy b.
+
+    Returns an array of shape (M, N) or (batch, M, N). Under jax.vmap the products become one batched product where the operands allow it,
+    else several. Gradients are products by this function; float8 and int8 have none, and there is no forward mode. Under automatic sharding
+    XLA gathers the operands, so use jax.shard_map to multiply the parts. Raises ValueError and TypeError for wrong arguments while tracing;
+    failures of the library raise jax.errors.JaxRuntimeError when the result is computed. Threads may call it at once."""
+    for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias), ("scale_a", scale_a), ("scale_b", scale_b)):
+        if not isinstance(array, (jax.Array, numpy.ndarray)) and (array is not None or name in ("a", "b")):
+            raise TypeError(f"{name} is a {type(array).__name__}; pass an array of JAX or numpy")
+    _check_name("activation", activation, _ACTIVATIONS)
+    _check_name("numerics", numerics, _NUMERICS)
+    options = _Options(activation, "" if out_dtype is None else numpy.dtype(out_dtype).name, _number("alpha", alpha), _number("beta", beta),
+                       _number("slope", slope), numerics, bool(transpose_a), bool(transpose_b))
+    return _matmul(options, _Operands(a, b, c, bias, scale_a, scale_b))
+
+
+def _check_name(argument, name, names):
+    if name not in names:
+        raise ValueError(f"{argument} is '{name}'; it may be one of: {', '.join(names)}")
+
+
+def _number(argument, value) -> float:
+    if isinstance(value, jax.core.Tracer):
+        raise TypeError(f"{argument} is traced, but it must be a number, as it is part of the compiled program; scale_a may be traced")
+    return float(value)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _matmul(options, operands):
+    """matmul() with the types of its arguments known."""
+    options, operands = _check_types(options, operands)
+    is_batched = 3 in (operands.a.ndim, operands.b.ndim)
+    d = _product(options, _varying_alike(_normalized(options, operands)))
+    return d if is_batched else d[0]
+
+
+def _check_types(options, operands):
+    a, b = operands.a.dtype.name, operands.b.dtype.name
+    for name, dtype in (("a", a), ("b", b)):
+        if dtype not in _RESULTS:
+            raise ValueError(f"{name} has elements of {dtype}; supported are {', '.join(_RESULTS)}")
+    if a != b and not (a.startswith("float8") and b.startswith("float8")):
+        raise ValueError(f"a has elements of {a}, but b of {b}; they must be the same, except for float8")
+    out = options.out_dtype or _RESULTS[a][0]
+    if out not in _RESULTS[a]:
+        raise ValueError(f"out_dtype is {out}, but {a} gives {' or '.join(_RESULTS[a])}")
+    choices = {"float32": ("ieee", "tf32", "emulated")}.get(a, ("fast", "promoted") if a.startswith("float8") else ("ieee",))
+    if options.numerics not in ("default", *choices):
+        raise ValueError(f"numerics is '{options.numerics}', but for {a} it may be one of: default, {', '.join(choices)}")
+    for name in ("c", "bias"):
+        array = getattr(operands, name)
+        if array is not None and array.dtype.name != out:
+            raise ValueError(f"{name} has elements of {array.dtype.name}, but must have those of the result, {out}")
+    if options.beta == 0:
+        operands = operands._replace(c=None)
+    elif operands.c is None:
+        raise ValueError(f"beta is {options.beta}, so c must be given: the product is added to it")
+    return options._replace(out_dtype=out), operands
+
+
+def _normalized(options, operands):
+    """Checks the shapes, and adds the dimensions that the custom call expects."""
+    a, b = _matrices("a", operands.a), _matrices("b", operands.b)
+    (m, k), (rows_of_b, n) = _extents(options, a, b)
+    if k != rows_of_b:
+        raise ValueError(f"a of shape {_shown(operands.a, options.transpose_a)} has {k} columns, but b of shape "
+                         f"{_shown(operands.b, options.transpose_b)} has {rows_of_b} rows")
+    batch = _batch(a, b)
+    _check_batch("a", a, batch)
+    _check_batch("b", b, batch)
+    c = operands.c
+    if c is not None:
+        c = _matrices("c", c)
+        if c.shape[1:] != (m, n):
+            raise ValueError(f"c has the shape {operands.c.shape}, but the product has {m} rows and {n} columns")
+        _check_batch("c", c, batch)
+    scales = (_scale(name, getattr(operands, name)) for name in ("scale_a", "scale_b"))
+    return _Operands(a, b, c, _bias(operands.bias, m, n), *scales)
+
+
+def _shown(array, is_transposed):
+    return f"{array.shape}, transposed," if is_transposed else f"{array.shape}"
+
+
+def _matrices(name, array):
+    if array.ndim not in (2, 3):
+        raise ValueError(f"{name} has the shape {array.shape}; it must be a matrix, or a batch of matrices with 3 dimensions")
+    return array if array.ndim == 3 else array[None]
+
+
+def _extents(options, a, b):
+    """((M, K), (K, N))."""
+    return a.shape[:-3:-1] if options.transpose_a else a.shape[-2:], b.shape[:-3:-1] if options.transpose_b else b.shape[-2:]
+
+
+def _batch(a, b) -> int:
+    return 0 if 0 in (a.shape[0], b.shape[0]) else max(a.shape[0], b.shape[0])
+
+
+def _check_batch(name, array, batch):
+    if array.shape[0] not in (1, batch):
+        raise ValueError(f"{name} has {array.shape[0]} matrices, but the batch has {batch}")
+
+
+def _bias(bias, m, n):
+    if bias is None:
+        return None
+    if bias.shape == (m, 1):
+        return bias[None]
+    if bias.shape not in ((n,), (1, n)):
+        raise ValueError(f"bias has the shape {bias.shape}; it must be ({n},) for a value per column, or ({m}, 1) for a value per row")
+    return bias.reshape(1, n)
+
+
+def _scale(name, scale):
+    if scale is None:
+        return None
+    if scale.size != 1 or scale.dtype != numpy.float32:
+        raise ValueError(f"{name} must be an array of one float32")
+    return scale.reshape(1, 1)
+
+
+def _varying_alike(operands):
+    """Under jax.shard_map the operands of a custom call must vary over the same axes of the mesh."""
+    varying = [getattr(jax.typeof(one), "manual_axis_type", None) for one in operands if one is not None]
+    if None in varying:
+        return operands
+    axes = frozenset().union(*(one.varying for one in varying))
+
+    def cast(array):
+        missing = tuple(axes - jax.typeof(array).manual_axis_type.varying)
+        return jax.lax.pcast(array, missing, to="varying") if missing else array
+
+    return jax.tree.map(cast, operands)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _product(options, operands):
+    return _custom_call(options, operands)
+
+
+def _custom_call(options, operands):
+    a, b, c, bias, scale_a, scale_b = operands
+    (m, _), (_, n) = _extents(options, a, b)
+    which_bias = _NO_BIAS if bias is None else _BIAS_PER_COLUMN if bias.ndim == 2 else _BIAS_PER_ROW
+    attributes = {
+        "activation": numpy.int32(_ACTIVATIONS[options.activation]),
+        "bias": numpy.int32(which_bias),
+        "numerics": numpy.int32(_NUMERICS[options.numerics]),
+        "order_a": numpy.int32(options.transpose_a),
+        "order_b": numpy.int32(options.transpose_b),
+        "has_c": c is not None,
+        "has_scale_a": scale_a is not None,
+        "has_scale_b": scale_b is not None,
+        "alpha": numpy.float64(options.alpha),
+        "beta": numpy.float64(options.beta),
+        "slope": numpy.float64(options.slope),
+    }
+    if which_bias == _BIAS_PER_ROW:
+        bias = bias[..., 0]
+    arrays = (one for one in (a, b, c, bias, scale_a, scale_b) if one is not None)
+    result = _result((_batch(a, b), m, n), options.out_dtype, a)
+    return jax.ffi.ffi_call(_TARGET, result, vmap_method="expand_dims")(*arrays, **attributes)
+
+
+def _result(shape, dtype, a):
+    """The type of a result that varies over a mesh as a does."""
+    varying = getattr(jax.typeof(a), "manual_axis_type", None)
+    if varying is None or not varying.varying:
+        return jax.ShapeDtypeStruct(shape, dtype)
+    whole = jax.sharding.NamedSharding(jax.typeof(a).sharding.mesh, jax.sharding.PartitionSpec())
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=whole, manual_axis_type=varying)
+
+
+def _forward(options, operands):
+    dtype = operands.a.dtype.name
+    if dtype.startswith("float8") or dtype == "int8":
+        raise TypeError(f"products of {dtype} have no gradients; multiply arrays of another type, or stop the gradients of all arguments")
+    return _product(options, operands), operands
+
+
+def _backward(options, operands, gradient):
+    dz = _through_activation(options, operands, gradient)
+    plain = options.without_epilogue()
+    factors = {"scale_a": operands.scale_a, "scale_b": operands.scale_b}
+    return (_Operands(
+        a=_gradient_of_a(plain, operands, dz, factors),
+        b=_gradient_of_b(plain, operands, dz, factors),
+        c=None if operands.c is None else _summed(options.beta * dz, operands.c),
+        bias=None if operands.bias is None else _summed(dz, operands.bias if operands.bias.ndim == 3 else operands.bias[:, None, :],
+                                                        operands.bias.shape),
+        scale_a=_gradient_of_scale(plain, operands, dz, "scale_a"),
+        scale_b=_gradient_of_scale(plain, operands, dz, "scale_b"),
+    ),)
+
+
+_FUNCTIONS = {
+    "relu": jax.nn.relu,
+    "gelu_tanh": functools.partial(jax.nn.gelu, approximate=True),
+    "gelu_erf": functools.partial(jax.nn.gelu, approximate=False),
+    "silu": jax.nn.silu,
+    "sigmoid": jax.nn.sigmoid,
+    "tanh": jnp.tanh,
+    "relu_squared": lambda z: jnp.square(jax.nn.relu(z)),
+}
+
+
+def _accumulator(options) -> str:
+    return "float64" if options.out_dtype == "float64" else "float32"
+
+
+def _through_activation(options, operands, gradient):
+    """The gradient of what the activation was applied to, which is computed again."""
+    accumulator = _accumulator(options)
+    gradient = gradient.astype(accumulator)
+    if options.activation == "none":
+        return gradient
+    c, bias = (None if one is None else one.astype(accumulator) for one in (operands.c, operands.bias))
+    z = _product(options._replace(activation="none", out_dtype=accumulator), operands._replace(c=c, bias=bias))
+    activation = _FUNCTIONS.get(options.activation, functools.partial(jax.nn.leaky_relu, negative_slope=options.slope))
+    return jax.vjp(activation, z)[1](gradient)[0]
+
+
+def _summed(gradient, like, shape=None):
+    """Sums over the dimensions that an argument shares."""
+    shared = tuple(i for i, extent in enumerate(like.shape) if extent == 1 != gradient.shape[i])
+    return jnp.sum(gradient, shared, keepdims=True).astype(like.dtype).reshape(shape or like.shape)
+
+
+def _gradient_product(options, left, right, like, transpose_a, transpose_b, factors):
+    """left @ right as the gradient of `like`, which may have served a whole batch."""
+    is_summed = like.shape[0] == 1 != _batch(left, right)
+    out = _accumulator(options) if is_summed else like.dtype.name
+    options = options._replace(out_dtype=out, transpose_a=transpose_a, transpose_b=transpose_b)
+    return _summed(_product(options, _Operands(left.astype(like.dtype), right.astype(like.dtype), **factors)), like)
+
+
+def _gradient_of_a(options, operands, dz, factors):
+    a, b = operands.a, operands.b
+    if options.transpose_a:
+        return _gradient_product(options, b, dz, a, options.transpose_b, True, factors)
+    return _gradient_product(options, dz, b, a, False, not options.transpose_b, factors)
+
+
+def _gradient_of_b(options, operands, dz, factors):
+    a, b = operands.a, operands.b
+    if b.shape[0] == 1 != dz.shape[0] and a.shape[0] == dz.shape[0] and not options.transpose_a:
+        # The sum over the batch is a part of the sum over rows.
+        a, dz = a.reshape(1, math.prod(a.shape[:2]), a.shape[2]), dz.reshape(1, math.prod(dz.shape[:2]), dz.shape[2])
+    if options.transpose_b:
+        return _gradient_product(options, dz, a, b, True, options.transpose_a, factors)
+    return _gradient_product(options, a, dz, b, not options.transpose_a, False, factors)
+
+
+def _gradient_of_scale(options, operands, dz, name):
+    scale = getattr(operands, name)
+    if scale is None:
+        return None
+    product = _product(options._replace(out_dtype=_accumulator(options)), operands._replace(c=None, bias=None, **{name: None}))
+    return jnp.sum(dz * product).astype(scale.dtype).reshape(scale.shape)
+
+
+_product.defvjp(_forward, _backward)
