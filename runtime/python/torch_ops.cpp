@@ -276,7 +276,7 @@ struct Target {
   }
 };
 
-// The rest of the operators has no policy but that of the context.
+// policy_of() compares with all names, so the usual one is found first.
 tunedgemm_policy policy_of_name(std::string_view name) {
   if (name == "fail") {
     return TUNEDGEMM_POLICY_FAIL;
@@ -619,11 +619,7 @@ Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand
                  StackValue is_fast, Target target) {
   read_matrices(a, b, 2);
   Product product(a, as_matrix, b, as_matrix);
-  if (static_cast<bool>(is_fast & 1)) {
-    product.set_numerics(TUNEDGEMM_NUMERICS_FAST);
-  } else {
-    product.set_numerics(TUNEDGEMM_NUMERICS_PROMOTED);
-  }
+  product.set_numerics((is_fast & 1) != 0 ? TUNEDGEMM_NUMERICS_FAST : TUNEDGEMM_NUMERICS_PROMOTED);
   product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
   product.set_scales(scale_a, scale_b);
   if (bias.tensor) {
