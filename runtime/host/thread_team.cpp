@@ -35,6 +35,55 @@ void wait_while(const std::atomic<Value>& value, Value old) noexcept {
   value.wait(old, std::memory_order_acquire);
 }
 
+// While it lives, arithmetic rounds to nearest and keeps subnormal numbers, whatever the program has
+// set for its thread. Threads inherit such settings from the thread that starts them.
+class DefaultArithmetic {
+ public:
+  [[nodiscard]] DefaultArithmetic() noexcept {
+#if defined(__x86_64__)
+    saved_ = __builtin_ia32_stmxcsr();
+    if (is_changed()) {
+      __builtin_ia32_ldmxcsr(kDefault);
+    }
+#elif defined(__aarch64__)
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    if (is_changed()) {
+      asm volatile("msr fpcr, %0" ::"r"(std::uint64_t{0}));
+    }
+#endif
+  }
+  ~DefaultArithmetic() {
+#if defined(__x86_64__)
+    if (is_changed()) {
+      __builtin_ia32_ldmxcsr(saved_);
+    }
+#elif defined(__aarch64__)
+    if (is_changed()) {
+      asm volatile("msr fpcr, %0" ::"r"(saved_));
+    }
+#endif
+  }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  static constexpr unsigned kDefault = 0x1f80;  // MXCSR with all exceptions masked
+  static constexpr unsigned kFlags = 0x3f;      // the exceptions since they were last cleared
+  bool is_changed() const noexcept {
+    return (saved_ & ~kFlags) != kDefault;
+  }
+
+  unsigned saved_;
+#elif defined(__aarch64__)
+  bool is_changed() const noexcept {
+    return saved_ != 0;
+  }
+
+  std::uint64_t saved_;
+#endif
+};
+
 constexpr std::int64_t kHugePage = 2 << 20;
 
 void* map(std::size_t bytes) noexcept {
@@ -126,6 +175,7 @@ void ThreadTeam::serve(Member& member, int rank) {
 void ThreadTeam::call(int rank) noexcept {
   const Team team{rank, threads_, &ThreadTeam::wait_at_barrier, this,
                   members_[static_cast<std::size_t>(rank)]->scratch.data()};
+  const DefaultArithmetic arithmetic;
   work_->call(work_->kernel, *arguments_, team);
 }
 

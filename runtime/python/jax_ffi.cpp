@@ -12,7 +12,6 @@ namespace nb = nanobind;
 
 #include <xla/ffi/api/ffi.h>
 
-#include <cfenv>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -223,27 +222,10 @@ ffi::Error error_of(tunedgemm_status status) {
   return {code(), tunedgemm_error_message()};
 }
 
-/// XLA's threads take subnormal numbers for 0, which float8 cannot do without. Threads that the
-/// library starts inherit it, too.
-class DefaultFloatingPoint {
- public:
-  [[nodiscard]] DefaultFloatingPoint() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatingPoint() { std::fesetenv(&saved_); }
-  DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
-  DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
-
- private:
-  std::fenv_t saved_;
-};
-
 /// Calls `act` with the problem and the buffers of each product until one fails.
 template <class Act>
 ffi::Error for_each_product(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& d,
                             const ProductAttributes& attributes, Act act) try {
-  const DefaultFloatingPoint default_floating_point;
   const Operands operands = operands_of(arguments, d, attributes);
   if (operands.d.is_empty()) {
     return ffi::Error::Success();

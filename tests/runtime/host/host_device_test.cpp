@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cfenv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -107,6 +108,34 @@ TEST_CASE("No thread passes a team's barrier early", "[host]") {
   };
   CHECK(team.run(work_of(walk), {}, 3, 0) == 0);
   CHECK(early == 0);
+}
+
+TEST_CASE("A team rounds to nearest and keeps subnormal numbers, whatever its caller has set",
+          "[host]") {
+  volatile float one = 1.0F, three = 3.0F, smallest_normal = 0x1p-126F;
+  const auto third = [&] { return one / three; };
+  const auto half_of_smallest = [&] { return smallest_normal / 2; };
+  const float nearest = third();
+  std::fenv_t saved;
+  std::fegetenv(&saved);
+  std::fesetround(FE_DOWNWARD);
+#if defined(__x86_64__)
+  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);  // flush results and inputs to zero
+  CHECK(half_of_smallest() == 0.0F);
+#endif
+  const float downward = third();
+  std::atomic<int> wrong{0};
+  const std::function<void(const Team&)> compute = [&](const Team&) {
+    wrong += third() != nearest || half_of_smallest() != 0x1p-127F;
+  };
+  {
+    ThreadTeam team(3);  // whose threads inherit the setting
+    CHECK(team.run(work_of(compute), {}, 3, 0) == 0);
+  }
+  CHECK(third() == downward);
+  std::fesetenv(&saved);
+  CHECK(downward < nearest);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("Every thread of a team has its own scratch memory", "[host]") {
