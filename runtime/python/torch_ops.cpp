@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -288,25 +289,42 @@ tunedgemm_policy policy_of_name(std::string_view name) {
   }
 }
 
-/// Which products have a kernel, as their context answered once. Threads may share it.
+/// Which products have a kernel, as their context answered. A "no" is asked again after a second,
+/// then after twice as long each time, up to a minute. Threads may share it.
 class Answers {
  public:
   bool of(tunedgemm_context* context, const tunedgemm_problem& problem,
           const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
     const Key key = key_of(context, problem, buffers, policy);
+    Answer answer;
     {
       const std::shared_lock lock(mutex_);
       if (const auto found = answers_.find(key); found != answers_.end()) {
-        return found->second;
+        answer = found->second;
       }
     }
-    const bool answer = ask(context, problem, buffers, policy);
+    if (answer.has_kernel || Clock::now() < answer.ask_again) {
+      return answer.has_kernel;
+    }
+    answer.has_kernel = ask(context, problem, buffers, policy);
+    answer.wait = std::min(2 * answer.wait, kLongestWait);
+    answer.ask_again = Clock::now() + answer.wait;
     const std::scoped_lock lock(mutex_);
-    return answers_.try_emplace(key, answer).first->second;
+    answers_[key] = answer;
+    return answer.has_kernel;
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   using Key = std::array<std::uint64_t, 9>;
+
+  static constexpr std::chrono::milliseconds kFirstWait{1000}, kLongestWait{64000};
+
+  struct Answer {
+    bool has_kernel = false;
+    Clock::time_point ask_again = Clock::time_point::min();
+    std::chrono::milliseconds wait = kFirstWait / 2;
+  };
 
   // The fields in which products of tuned_linear differ.
   static Key key_of(tunedgemm_context* context, const tunedgemm_problem& problem,
@@ -341,7 +359,7 @@ class Answers {
   }
 
   std::shared_mutex mutex_;
-  std::map<Key, bool> answers_;
+  std::map<Key, Answer> answers_;
 };
 
 /// One product. The operands must outlive it.

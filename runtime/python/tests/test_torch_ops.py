@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import weakref
 
 import pytest
@@ -417,6 +418,24 @@ def test_patch_runs_what_is_tuned(device):
     check(d, expected)
     names = [event.name for event in profile.events()]
     assert names.count("tunedgemm::tuned_linear") == 2 and names.count("aten::linear") == 1
+
+
+def test_what_is_tuned_later_is_found(device):
+    layer, x = torch.nn.Linear(22, 26, device=device), draw(9, 22, device=device)
+
+    def runs_torch_product() -> bool:
+        with torch.no_grad(), torch.profiler.profile() as profile:
+            layer(x)
+        return "aten::linear" in [event.name for event in profile.events()]
+
+    with tunedgemm.torch.patch(layer):
+        assert runs_torch_product()
+        with tunedgemm.Context("host" if device == "cpu" else device, policy="tune", candidates=2) as context:
+            tunedgemm.plan(x, layer.weight.detach().T, bias=layer.bias.detach(), context=context)
+        deadline = time.monotonic() + 30
+        while runs_torch_product():
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
 
 
 def test_patch_under_compile_and_autocast(device):

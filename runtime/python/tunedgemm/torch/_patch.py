@@ -27,8 +27,8 @@ def patch(model, policy="fail"):
     changed in place, by their class: parameters, state dicts, hooks and isinstance stay as they were. Subclasses of torch.nn.Linear and
     autocast regions are left alone.
 
-    The library is asked at the first call with a shape, and its answer is kept for the life of the process: tune first. The question is
-    asked below torch.compile, which sees one operator for any shape, and costs a look-up in a table at later calls. Warm up before
+    The library is asked at the first call with a shape. A yes is kept for the life of the process; after a no it is asked again a second
+    later, then after twice as long each time, up to a minute. The question is asked below torch.compile, which sees one operator for any shape, and costs a look-up in a table at later calls. Warm up before
     capturing a CUDA graph, as always. Gradients are computed by PyTorch."""
     for module in model.modules():
         if type(module) in (torch.nn.Linear, TunedLinear):

@@ -1,0 +1,29 @@
+"""The programs in tools/examples/python run as they are."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "tools/examples/python"
+
+
+def run(name: str, *arguments) -> str:
+    return subprocess.run([sys.executable, EXAMPLES / name, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=600).stdout
+
+
+def test_first_matmul():
+    assert run("first_matmul.py").count("largest error") == 2
+
+
+def test_serving_linear():
+    pytest.importorskip("torch", minversion="2.10")
+    assert "after tuning: largest difference" in run("serving_linear.py")
+
+
+def test_model_step(tmp_path):
+    pytest.importorskip("torch", minversion="2.10")
+    pytest.importorskip("transformers")
+    pytest.importorskip("matplotlib")
+    text = run("model_step.py", "tiny", "--tokens", "1", "9", "--ways", "eager", "--plot", tmp_path / "tiny.svg")
+    assert "tiny, 9 tokens, us a step: eager" in text and (tmp_path / "tiny.svg").exists()

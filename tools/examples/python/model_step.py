@@ -1,0 +1,209 @@
+"""Times a step of a language model with PyTorch's products and with tuned ones.
+
+    python model_step.py llama --tokens 1 8 64 512 4096 --plot llama.svg
+
+The model has the layers of the named one, as transformers builds them from its config, with random weights, and a few of its blocks
+(--blocks). Up to 64 tokens a step decodes one token for each of so many sequences; a longer one is the prefill of one sequence. Attention
+to earlier tokens is left out of decoding: its time would be the same in all columns. Every product of the model is recorded and tuned
+first; then all ways are timed in turn, round by round, so that a change of the GPU's clock meets all of them:
+
+    eager, graph, compiled    PyTorch's own products: plain, in a CUDA graph, by torch.compile with CUDA graphs
+    ... + patch               the same with tunedgemm.torch.patch(model)
+    compiled + external       torch.compile with tunedgemm.torch.external_matmul among its candidates (mode "max-autotune")
+"""
+import argparse
+import contextlib
+import json
+import statistics
+import sys
+import time
+
+import torch
+import transformers
+
+import tunedgemm.torch
+
+MODELS = {
+    # meta-llama/Llama-3.1-8B and openai-community/gpt2
+    "llama": lambda blocks: transformers.LlamaConfig(
+        hidden_size=4096, intermediate_size=14336, num_attention_heads=32, num_key_value_heads=8, vocab_size=128256,
+        num_hidden_layers=blocks, max_position_embeddings=8192),
+    "gpt2": lambda blocks: transformers.GPT2Config(n_layer=blocks, n_positions=8192),
+    # For a look without a GPU.
+    "tiny": lambda blocks: transformers.LlamaConfig(
+        hidden_size=256, intermediate_size=512, num_attention_heads=4, num_key_value_heads=2, vocab_size=1001,
+        num_hidden_layers=blocks, max_position_embeddings=8192),
+}
+ROUNDS = 15
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 8, 64, 512, 4096], metavar="M")
+    parser.add_argument("--blocks", type=int, default=2, help="of the model (2)")
+    parser.add_argument("--ways", nargs="+", choices=["eager", "graph", "compiled"], help="default: all that the device has")
+    parser.add_argument("--json", metavar="FILE", help="write the times there")
+    parser.add_argument("--plot", metavar="FILE", help="draw the ratios there, as .svg or .png (needs matplotlib)")
+    return parser.parse_args()
+
+
+def build(arguments: argparse.Namespace) -> torch.nn.Module:
+    torch.manual_seed(0)
+    config = MODELS[arguments.model](arguments.blocks)
+    config.use_cache = False
+    on_gpu = torch.cuda.is_available()
+    dtype = torch.bfloat16 if on_gpu else torch.float32
+    with torch.device("cuda" if on_gpu else "cpu"):
+        return transformers.AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
+
+
+def tokens_of(model: torch.nn.Module, count: int) -> torch.Tensor:
+    """(sequences, tokens of each), int64, on the model's device."""
+    shape = (count, 1) if count <= 64 else (1, count)
+    return torch.randint(model.config.vocab_size, shape, device=next(model.parameters()).device)
+
+
+def captured(step):
+    """A step in a CUDA graph, warmed up on a side stream as PyTorch asks."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        step()
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = step()
+
+    def replay():
+        graph.replay()
+        return result
+    return replay
+
+
+def compiled(step, **options):
+    """A compiled step, after its compilation."""
+    torch._dynamo.reset()
+    fast = torch.compile(step, fullgraph=True, dynamic=False, **options)
+    for _ in range(3):
+        fast()
+    return fast
+
+
+class Way:
+    """A way to run a step of a model, by its own products or patched."""
+
+    def __init__(self, model: torch.nn.Module, is_patched: bool, make):
+        self.model, self.is_patched = model, is_patched
+        with self.products():
+            self.step = make()
+
+    def products(self):
+        return tunedgemm.torch.patch(self.model) if self.is_patched else contextlib.nullcontext()
+
+    def seconds(self, count: int) -> float:
+        """Of one step, in the mean of `count` in a row."""
+        with self.products():
+            return seconds_of(self.step, count)
+
+
+def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, tokens: torch.Tensor) -> dict[str, Way]:
+    def step():
+        return model(tokens).logits
+
+    wanted = arguments.ways or (["eager", "graph", "compiled"] if tokens.is_cuda else ["eager"])
+    mode = {"mode": "reduce-overhead"} if tokens.is_cuda else {}
+    make = {"eager": lambda: step, "graph": lambda: captured(step), "compiled": lambda: compiled(step, **mode)}
+    ways = {way: Way(model, False, make[way]) for way in wanted}
+    if "compiled" in wanted and tokens.is_cuda:
+        with torch._inductor.config.patch(external_matmul=[tunedgemm.torch.external_matmul]):
+            ways["compiled + external"] = Way(model, False, lambda: compiled(step, mode="max-autotune"))
+    return ways | {f"{way} + patch": Way(model, True, make[way]) for way in wanted}
+
+
+def seconds_of(step, count: int) -> float:
+    if not torch.cuda.is_available():
+        start = time.perf_counter()
+        for _ in range(count):
+            step()
+        return (time.perf_counter() - start) / count
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(count):
+        step()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / count / 1e3
+
+
+def time_in_turn(ways: dict[str, Way]) -> dict[str, float]:
+    """The median seconds of each way."""
+    counts = {}
+    for name, way in ways.items():
+        way.seconds(3)
+        counts[name] = max(1, min(50, int(0.02 / way.seconds(3))))
+    seconds = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            seconds[name].append(way.seconds(counts[name]))
+    return {name: statistics.median(each) for name, each in seconds.items()}
+
+
+def logits_of(way: Way) -> torch.Tensor:
+    with way.products():
+        return way.step().float().clone()
+
+
+def largest_difference(ways: dict[str, Way]) -> float:
+    """The largest difference of any way's logits from the first one's, relative to their spread."""
+    first = logits_of(next(iter(ways.values())))
+    return max(((logits_of(way) - first).abs().max() / first.std()).item() for way in ways.values())
+
+
+def draw(rows: list[dict], file: str, title: str) -> None:
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
+    names = [name for name in rows[0]["us"] if "+" in name]
+    width = 0.8 / len(names)
+    for i, name in enumerate(names):
+        ratios = [row["us"][name.split(" + ")[0]] / row["us"][name] for row in rows]
+        bars = axes.bar([x + i * width for x in range(len(rows))], ratios, width, label=name)
+        axes.bar_label(bars, fmt="%.2f", fontsize=7)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(rows))], [f"{row['tokens']}" for row in rows])
+    axes.set(xlabel="tokens in a step", ylabel="times as fast as PyTorch's own products", title=title)
+    axes.legend(fontsize=8)
+    figure.savefig(file)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    if arguments.plot:
+        import matplotlib  # now, not after the measurements, should it be missing
+        matplotlib.use("Agg")
+    torch.set_grad_enabled(False)
+    model = build(arguments)
+    with tunedgemm.torch.record() as shapes:
+        for count in arguments.tokens:
+            model(tokens_of(model, count))
+    print(f"{len(shapes)} products; tuning those that are not in the cache", file=sys.stderr)
+    shapes.tune(progress=True)
+    rows = []
+    for count in arguments.tokens:
+        ways = ways_of(arguments, model, tokens_of(model, count))
+        difference = largest_difference(ways)
+        seconds = time_in_turn(ways)
+        rows.append({"tokens": count, "us": {name: 1e6 * each for name, each in seconds.items()}, "difference": difference})
+        times = ", ".join(f"{name} {1e6 * each:.0f}" for name, each in seconds.items())
+        print(f"{arguments.model}, {count} tokens, us a step: {times}; logits differ by {difference:.1e} of their spread", flush=True)
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump({"model": arguments.model, "blocks": arguments.blocks, "device": device, "rows": rows}, file, indent=1)
+    if arguments.plot:
+        draw(rows, arguments.plot, f"{arguments.model}, {arguments.blocks} blocks, {device}")
+
+
+if __name__ == "__main__":
+    main()
