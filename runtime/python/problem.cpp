@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/python/context.h"
+#include "runtime/python/layout.h"
 #include "runtime/python/names.h"
 
 namespace nb = nanobind;
@@ -41,26 +42,9 @@ struct Matrix {
   std::int64_t rows = 0, columns = 0;
   std::int64_t batch = 1;  ///< 1 also for a single matrix
   bool is_batched = false;
-  tunedgemm_order order = TUNEDGEMM_ORDER_ROW_MAJOR;
-  std::int64_t leading_dimension = 0;
+  Layout layout;
   std::int64_t batch_stride = 0;
 };
-
-// The strides of a matrix, unless its rows overlap or neither its rows nor its columns are packed.
-bool set_strides(Matrix& matrix, std::int64_t row_stride, std::int64_t column_stride) {
-  // The stride of a dimension with one element means nothing.
-  const bool has_rows = matrix.rows > 1, has_columns = matrix.columns > 1;
-  if ((!has_columns || column_stride == 1) && (!has_rows || row_stride >= matrix.columns)) {
-    matrix.leading_dimension = has_rows ? row_stride : 0;
-    return true;
-  }
-  if ((!has_rows || row_stride == 1) && (!has_columns || column_stride >= matrix.rows)) {
-    matrix.order = TUNEDGEMM_ORDER_COLUMN_MAJOR;
-    matrix.leading_dimension = has_columns ? column_stride : 0;
-    return true;
-  }
-  return false;
-}
 
 Matrix matrix_of(std::string_view argument, const Array& array) {
   const std::string name(argument);
@@ -74,12 +58,15 @@ Matrix matrix_of(std::string_view argument, const Array& array) {
   matrix.rows = array.extent(last - 1);
   matrix.columns = array.extent(last);
   const std::int64_t row_stride = array.stride(last - 1), column_stride = array.stride(last);
-  if (!set_strides(matrix, row_stride, column_stride) && array.size() > 0) {
+  const std::optional<Layout> layout =
+      layout_of(matrix.rows, matrix.columns, row_stride, column_stride);
+  if (!layout && array.size() > 0) {
     refuse(name + " of shape " + array.shape() + " has strides of " + std::to_string(row_stride) +
            " and " + std::to_string(column_stride) +
            " elements; the elements of its rows or of its columns must be consecutive, and rows or "
            "columns must not overlap: pass a copy");
   }
+  matrix.layout = layout.value_or(Layout{});
   if (dimensions == 3) {
     matrix.is_batched = true;
     matrix.batch = array.extent(0);
@@ -232,9 +219,9 @@ void Product::set_matrices(const Scalars& scalars) {
 
   tunedgemm_problem_init(&problem_, a.rows, b.columns, a.columns, a_.type(), b_.type(), d_.type());
   problem_.batch = products;
-  problem_.order_a = a.order, problem_.lda = a.leading_dimension;
-  problem_.order_b = b.order, problem_.ldb = b.leading_dimension;
-  problem_.order_d = d.order, problem_.ldd = d.leading_dimension;
+  problem_.order_a = a.layout.order, problem_.lda = a.layout.leading_dimension;
+  problem_.order_b = b.layout.order, problem_.ldb = b.layout.leading_dimension;
+  problem_.order_d = d.layout.order, problem_.ldd = d.layout.leading_dimension;
   problem_.batch_stride_a = a.batch_stride, problem_.batch_stride_b = b.batch_stride;
   problem_.batch_stride_d = d.batch_stride;
   problem_.activation = scalars.activation;
@@ -252,7 +239,7 @@ void Product::set_c(double beta) {
     if (c_->type() != d_.type()) {
       refuse("c must have the element type of out");
     }
-    problem_.order_c = c.order, problem_.ldc = c.leading_dimension;
+    problem_.order_c = c.layout.order, problem_.ldc = c.layout.leading_dimension;
     problem_.batch_stride_c = c.batch_stride;
     buffers_.c = c_->data();
   } else if (beta != 0) {

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "runtime/python/context.h"
+#include "runtime/python/layout.h"
+#include "runtime/python/problem.h"
 #include "runtime/python/torch_ops_abi.h"
 
 namespace tunedgemm::python {
@@ -142,24 +144,12 @@ struct Matrix {
   std::int64_t batch = 1, batch_stride = 0;
 };
 
-struct Layout {
-  tunedgemm_order order = TUNEDGEMM_ORDER_ROW_MAJOR;
-  std::int64_t leading_dimension = 0;
-};
-
-// None if neither rows nor columns are consecutive. The stride of an extent of 1 means nothing.
+// An empty matrix has any layout.
 std::optional<Layout> layout_of(const Matrix& matrix) {
-  const bool has_rows = matrix.rows > 1, has_columns = matrix.columns > 1;
-  if ((!has_columns || matrix.column_stride == 1) &&
-      (!has_rows || matrix.row_stride >= matrix.columns)) {
-    return Layout{TUNEDGEMM_ORDER_ROW_MAJOR, has_rows ? matrix.row_stride : 0};
-  }
-  if ((!has_rows || matrix.row_stride == 1) &&
-      (!has_columns || matrix.column_stride >= matrix.rows)) {
-    return Layout{TUNEDGEMM_ORDER_COLUMN_MAJOR, has_columns ? matrix.column_stride : 0};
-  }
   const bool is_empty = matrix.rows == 0 || matrix.columns == 0 || matrix.batch == 0;
-  return is_empty ? std::optional(Layout{}) : std::nullopt;
+  const std::optional<Layout> layout =
+      python::layout_of(matrix.rows, matrix.columns, matrix.row_stride, matrix.column_stride);
+  return layout || !is_empty ? layout : Layout{};
 }
 
 std::int64_t batch_stride_of(const Matrix& matrix) {
@@ -226,27 +216,6 @@ Placed placed(Operand& operand, View view) {
     found = place(operand, view);
   }
   return *found;
-}
-
-tunedgemm_activation activation_of(std::string_view name) {
-  static constexpr std::pair<std::string_view, tunedgemm_activation> kActivations[] = {
-      {"none", TUNEDGEMM_ACTIVATION_NONE},
-      {"relu", TUNEDGEMM_ACTIVATION_RELU},
-      {"leaky_relu", TUNEDGEMM_ACTIVATION_LEAKY_RELU},
-      {"gelu_tanh", TUNEDGEMM_ACTIVATION_GELU_TANH},
-      {"gelu_erf", TUNEDGEMM_ACTIVATION_GELU_ERF},
-      {"silu", TUNEDGEMM_ACTIVATION_SILU},
-      {"sigmoid", TUNEDGEMM_ACTIVATION_SIGMOID},
-      {"tanh", TUNEDGEMM_ACTIVATION_TANH},
-      {"relu_squared", TUNEDGEMM_ACTIVATION_RELU_SQUARED}};
-  for (const auto& [known, activation] : kActivations) {
-    if (known == name) {
-      return activation;
-    }
-  }
-  fail("activation is '" + std::string(name) +
-       "'; it may be one of: none, relu, leaky_relu, gelu_tanh, gelu_erf, silu, sigmoid, tanh, "
-       "relu_squared");
 }
 
 std::shared_ptr<tunedgemm_context> context_of(const Device& device) {
@@ -363,9 +332,9 @@ class Answers {
 };
 
 /// One product. The operands must outlive it.
-class Product {
+class TorchProduct {
  public:
-  Product(Operand& a, View view_of_a, Operand& b, View view_of_b) : device_(a.device) {
+  TorchProduct(Operand& a, View view_of_a, Operand& b, View view_of_b) : device_(a.device) {
     b.check_device(device_);
     const Placed left = placed(a, view_of_a), right = placed(b, view_of_b);
     if (left.matrix.columns != right.matrix.rows || left.matrix.batch != right.matrix.batch) {
@@ -489,17 +458,7 @@ class Product {
                 "copying a tensor");
   }
 
-  std::int32_t default_dtype() const {
-    switch (problem_.type_a) {
-      case TUNEDGEMM_TYPE_E4M3:
-      case TUNEDGEMM_TYPE_E5M2:
-        return the_torch.dtypes[TUNEDGEMM_TYPE_F16];
-      case TUNEDGEMM_TYPE_S8:
-        return the_torch.dtypes[TUNEDGEMM_TYPE_S32];
-      default:
-        return the_torch.dtypes[problem_.type_a];
-    }
-  }
+  std::int32_t default_dtype() const { return the_torch.dtypes[result_type(problem_.type_a)]; }
 
   void check_given(const Operand& out, const Extents& extents) const {
     out.check_device(device_);
@@ -569,14 +528,14 @@ void read_matrices(Operand& a, Operand& b, std::int64_t dimensions) {
 
 Tensor mm(Operand a, Operand b, Target target) {
   read_matrices(a, b, 2);
-  Product product(a, as_matrix, b, as_matrix);
+  TorchProduct product(a, as_matrix, b, as_matrix);
   product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
   return product.run();
 }
 
 Tensor bmm(Operand a, Operand b, Target target) {
   read_matrices(a, b, 3);
-  Product product(a, as_batch, b, as_batch);
+  TorchProduct product(a, as_batch, b, as_batch);
   product.set_output({3, {a.sizes[0], product.m(), product.n()}}, as_batch, target);
   return product.run();
 }
@@ -584,7 +543,7 @@ Tensor bmm(Operand a, Operand b, Target target) {
 Tensor addmm(Operand input, Operand a, Operand b, StackValue beta, StackValue alpha,
              torch::String activation, Target target) {
   read_matrices(a, b, 2);
-  Product product(a, as_matrix, b, as_matrix);
+  TorchProduct product(a, as_matrix, b, as_matrix);
   product.set_activation(activation);
   product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
   product.add(input, std::bit_cast<double>(alpha), std::bit_cast<double>(beta));
@@ -592,13 +551,13 @@ Tensor addmm(Operand input, Operand a, Operand b, StackValue beta, StackValue al
 }
 
 // input @ weight.T + bias; the output has the dimensions of the input.
-Product linear_product(Operand& input, Operand& weight, Operand& bias, Target& target) {
+TorchProduct linear_product(Operand& input, Operand& weight, Operand& bias, Target& target) {
   input.read(), weight.read();
   weight.check_dimensions(2);
   if (input.dimensions == 0) {
     fail("input is a scalar; it must have at least one dimension");
   }
-  Product product(input, as_rows, weight, as_transposed);
+  TorchProduct product(input, as_rows, weight, as_transposed);
   Extents extents{input.dimensions, {}};
   std::copy_n(input.sizes, input.dimensions, extents.sizes.begin());
   extents.sizes[static_cast<std::size_t>(input.dimensions - 1)] = product.n();
@@ -611,7 +570,7 @@ Product linear_product(Operand& input, Operand& weight, Operand& bias, Target& t
 
 Tensor linear(Operand input, Operand weight, Operand bias, torch::String activation,
               Target target) {
-  Product product = linear_product(input, weight, bias, target);
+  TorchProduct product = linear_product(input, weight, bias, target);
   product.set_activation(activation);
   return product.run();
 }
@@ -629,14 +588,14 @@ Tensor aten_linear(Operand& input, Operand& weight, Operand& bias) {
 
 Tensor tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
   Target target{Operand("out", 0)};
-  Product product = linear_product(input, weight, bias, target);
+  TorchProduct product = linear_product(input, weight, bias, target);
   return product.is_served(policy.text()) ? product.run() : aten_linear(input, weight, bias);
 }
 
 Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
                  StackValue is_fast, Target target) {
   read_matrices(a, b, 2);
-  Product product(a, as_matrix, b, as_matrix);
+  TorchProduct product(a, as_matrix, b, as_matrix);
   product.set_numerics((is_fast & 1) != 0 ? TUNEDGEMM_NUMERICS_FAST : TUNEDGEMM_NUMERICS_PROMOTED);
   product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
   product.set_scales(scale_a, scale_b);
