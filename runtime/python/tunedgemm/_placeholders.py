@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any
+from typing import Any, Optional
 
 # DLPack's code and the bits of each element type.
 TYPES = {"float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8),
@@ -24,17 +24,22 @@ _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
-class Placeholder:
-    """An array of a shape, type and device; `transposed`: with consecutive columns. It must outlive those that read its DLPack."""
+def _packed(shape: tuple[int, ...], transposed: bool) -> tuple[int, ...]:
+    extents = (*shape[:-2], *reversed(shape[-2:])) if transposed else shape
+    strides = tuple(math.prod(extents[i + 1:]) for i in range(len(extents)))
+    return (*strides[:-2], *reversed(strides[-2:])) if transposed else strides
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, device: str = "host", transposed: bool = False):
+
+class Placeholder:
+    """An array of a shape, type and device; `transposed`: with consecutive columns. strides, in elements: None for a packed array. It must
+    outlive those that read its DLPack."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, device: str = "host", transposed: bool = False,
+                 strides: Optional[tuple[int, ...]] = None):
         if dtype not in TYPES:
             raise ValueError(f"dtype is {dtype}; supported are {', '.join(TYPES)}")
         self.shape, self.dtype, self.ndim = tuple(shape), dtype, len(shape)
-        extents = [*shape[:-2], *reversed(shape[-2:])] if transposed else list(shape)
-        strides = [math.prod(extents[i + 1:]) for i in range(len(extents))]
-        if transposed:
-            strides[-2:] = reversed(strides[-2:])
+        strides = _packed(self.shape, transposed) if strides is None else strides
         kind, _, number = device.partition(":")
         if kind not in ("host", "cuda") or not (number or "0").isdigit():
             raise ValueError(f"device is {device!r}; write 'host', 'cuda' or 'cuda:1'")

@@ -3,12 +3,13 @@ import collections
 import csv
 import dataclasses
 import math
-import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _products
+from .._placeholders import Placeholder
+from .._prepare import prepare
 
 ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
 TYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
@@ -53,21 +54,30 @@ class Product:
         return [str(cell) for cell in (name, self.types, self.layout, self.m, self.n, self.k, self.batch, self.lda, self.ldb, *strides,
                                        self.activation, bias, numerics)]
 
-    def plan(self, policy="tune", context=None):
-        """The product's tunedgemm.Plan, made with matrices that are allocated for it and freed. See tunedgemm.plan."""
-        a = self._empty(self.type_a, self.m, self.k, self.layout[0], self.lda, self.batch_stride_a)
-        b = self._empty(self.type_b, self.k, self.n, self.layout[1], self.ldb, self.batch_stride_b)
-        out = torch.empty((self.batch, self.m, self.n) if self.batch > 1 else (self.m, self.n), dtype=self.type_d, device=self.device)
-        bias = torch.empty(self.n, dtype=self.type_d, device=self.device) if self.bias else None
-        return _products.plan(a, b, out=out, bias=bias, activation=self.activation, numerics=self.numerics, policy=policy,
-                              context=context)
+    def arguments(self) -> dict:
+        """Those of tunedgemm.plan() for this product, with placeholders for the tensors."""
+        device = "host" if self.device.type == "cpu" else f"cuda:{self.device.index}"
 
-    def _empty(self, dtype, rows, columns, order, leading_dimension, batch_stride):
-        strides = (leading_dimension, 1) if order == "n" else (1, leading_dimension)
-        shape = (rows, columns)
-        if self.batch > 1:
-            shape, strides = (self.batch, *shape), (batch_stride, *strides)
-        return torch.empty_strided(shape, strides, dtype=dtype, device=self.device)
+        def matrix(dtype, rows, columns, order="n", leading_dimension=None, batch_stride=None):
+            strides = (leading_dimension or columns, 1) if order == "n" else (1, leading_dimension)
+            if self.batch == 1:
+                return Placeholder((rows, columns), _name(dtype), device, strides=strides)
+            batch_stride = rows * columns if batch_stride is None else batch_stride
+            return Placeholder((self.batch, rows, columns), _name(dtype), device, strides=(batch_stride, *strides))
+
+        return {"a": matrix(self.type_a, self.m, self.k, self.layout[0], self.lda, self.batch_stride_a),
+                "b": matrix(self.type_b, self.k, self.n, self.layout[1], self.ldb, self.batch_stride_b),
+                "out": matrix(self.type_d, self.m, self.n),
+                "bias": Placeholder((self.n,), _name(self.type_d), device) if self.bias else None,
+                "activation": self.activation, "numerics": self.numerics}
+
+    def plan(self, policy="tune", context=None):
+        """The product's tunedgemm.Plan, made without its tensors. See tunedgemm.plan."""
+        return _products.plan(**self.arguments(), policy=policy, context=context)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 class Shapes(collections.Counter):
@@ -80,18 +90,11 @@ class Shapes(collections.Counter):
             lines.writerow(COLUMNS)
             lines.writerows(product.cells(f"{count} calls") for product, count in self.most_common())
 
-    def tune(self, progress=False, policy="tune", context=None):
-        """Makes a plan for each product in this process, by default tuning those without a winner, the most frequent first. The matrices
-        of one product at a time are allocated.
+    def tune(self, progress=True, policy="tune", context=None):
+        """Makes a plan for each product in this process, by default tuning those without a winner, the most frequent first.
 
-        progress: a line for each product on standard error.
-        policy, context: those of tunedgemm.plan. The operators find the winners in the cache file, of whatever context."""
-        for number, (product, count) in enumerate(self.most_common(), 1):
-            plan = product.plan(policy, context)
-            if progress:
-                extents = f"{product.batch} of " * (product.batch > 1) + f"{product.m}x{product.n}x{product.k}"
-                print(f"{number}/{len(self)}  {product.types} {product.layout} {extents}, {count} calls: {plan.description}",
-                      file=sys.stderr, flush=True)
+        progress, policy, context: those of tunedgemm.prepare. The operators find the winners in the cache file, of whatever context."""
+        prepare([product.arguments() for product, _ in self.most_common()], progress=progress, policy=policy, context=context)
 
 
 def record():
