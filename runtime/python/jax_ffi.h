@@ -6,8 +6,9 @@
 
 namespace tunedgemm::python {
 
-/// The handlers as capsules by platform and stage: {"cpu": {"execute": ...}, "CUDA": {...}}. Empty
-/// if the package was built without XLA's headers.
-nanobind::dict jax_handlers();
+/// The version of jaxlib with whose headers the package was built, and the handlers as capsules by
+/// platform and stage: ("0.6.2", {"cpu": {"execute": ...}, "CUDA": {...}}). ("", {}) if it was built
+/// without jaxlib.
+nanobind::tuple jax_handlers();
 
 }  // namespace tunedgemm::python

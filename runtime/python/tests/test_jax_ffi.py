@@ -321,3 +321,10 @@ def test_shard_map():
         print("done")
         """, XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert (done.returncode, done.stdout) == (0, "done\n"), done
+
+
+@pytest.mark.parametrize("version,handlers,message", [("99.0", {"cpu": {}}, "built with jaxlib 99.0, and jaxlib .* is older: update JAX"),
+                                                      ("", {}, "built without jaxlib")])
+def test_packages_that_do_not_fit_this_jax(version, handlers, message):
+    with pytest.raises(ImportError, match=message):
+        tunedgemm_jax._register(version, handlers)

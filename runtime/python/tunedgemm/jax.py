@@ -9,6 +9,7 @@
 Importing it needs JAX, and a package that was built with jaxlib installed."""
 import functools
 import math
+import re
 from typing import NamedTuple
 
 from . import _core
@@ -16,6 +17,7 @@ from . import _core
 try:
     import jax
     import jax.numpy as jnp
+    import jaxlib
     import numpy
 except ImportError as error:
     raise ImportError("tunedgemm.jax needs JAX: pip install jax, or pip install 'jax[cuda13]' for a GPU") from error
@@ -39,16 +41,22 @@ _NUMERICS = {"default": -1, "ieee": 0, "tf32": 1, "emulated": 2, "fast": 3, "pro
 _NO_BIAS, _BIAS_PER_ROW, _BIAS_PER_COLUMN = range(3)
 
 
-def _register():
-    handlers = _core._jax_handlers()
+def _register(version, handlers):
     if not handlers:
         raise ImportError("this package was built without jaxlib, so it has no tunedgemm.jax: pip install jaxlib, then build the package "
                           "again where pip can see it (pip install --force-reinstall --no-build-isolation)")
+    if _numbers(version) > _numbers(jaxlib.__version__):  # JAX would not start with such handlers
+        raise ImportError(f"this package was built with jaxlib {version}, and jaxlib {jaxlib.__version__} is older: update JAX, or build the "
+                          "package with this one (pip install --force-reinstall --no-build-isolation)")
     for platform, stages in handlers.items():
         jax.ffi.register_ffi_target(_TARGET, stages, platform=platform)
 
 
-_register()
+def _numbers(version) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+_register(*_core._jax_handlers())
 
 
 class _Options(NamedTuple):
