@@ -363,6 +363,16 @@ const char* tunedgemm_error_message(void) {
   return error_message().c_str();
 }
 
+#define TUNEDGEMM_TEXT_OF(number) #number
+#define TUNEDGEMM_VERSION_TEXT(major, minor, patch) \
+  TUNEDGEMM_TEXT_OF(major) "." TUNEDGEMM_TEXT_OF(minor) "." TUNEDGEMM_TEXT_OF(patch)
+const char* tunedgemm_version(void) {
+  return TUNEDGEMM_VERSION_TEXT(TUNEDGEMM_VERSION_MAJOR, TUNEDGEMM_VERSION_MINOR,
+                                TUNEDGEMM_VERSION_PATCH);
+}
+#undef TUNEDGEMM_TEXT_OF
+#undef TUNEDGEMM_VERSION_TEXT
+
 const char* tunedgemm_status_name(tunedgemm_status status) {
   switch (status) {
     case TUNEDGEMM_STATUS_OK:

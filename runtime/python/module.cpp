@@ -225,6 +225,7 @@ NB_MODULE(_core, module) {
         return std::string(name_of(result_type(type_named("dtype", dtype))));
       },
       "dtype"_a, "The name of the element type of a product, by that of a.");
+  module.attr("__version__") = tunedgemm_version();
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
   module.def("_jax_handlers", &jax_handlers);

@@ -18,6 +18,7 @@ tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes
 tunedgemm_problem_init
 tunedgemm_run
-tunedgemm_status_name"
+tunedgemm_status_name
+tunedgemm_version"
 
 diff <(echo "$expected") <(nm -D --defined-only "$1" | awk '{print $3}' | LC_ALL=C sort)

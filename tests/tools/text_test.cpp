@@ -122,5 +122,15 @@ TEST_CASE("The error for a number list names the wrong part") {
   fails_with("1:600000:1,1:600000:1", "\"1:600000:1\" in \"1:600000:1,1:600000:1\" makes more");
 }
 
+TEST_CASE("The nearest name is the one that few changes of letters give") {
+  const std::vector<std::string> names{"--types", "--type", "--budget-seconds", "--total-seconds"};
+  CHECK(nearest_name("--tyeps", names) == "--types");
+  CHECK(nearest_name("--type", names) == "--type");
+  CHECK(nearest_name("--budgetseconds", names) == "--budget-seconds");
+  CHECK(nearest_name("--cache", names).empty());
+  CHECK(nearest_name("-m", names).empty());
+  CHECK(nearest_name("", names).empty());
+}
+
 }  // namespace
 }  // namespace tunedgemm::internal

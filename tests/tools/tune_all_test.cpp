@@ -27,13 +27,18 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   fails_with("--m 5", "--m, --n and --k must be given together");
   fails_with("--m 5 --n 5:x:1 --k 5", "\"x\" in \"5:x:1\"");
   fails_with("--m 5 --n 5 --k 5 --types f17", "types is \"f17\"");
-  fails_with("--m 5 --n 5 --k 5 --rigor lazy", "lazy");
-  fails_with("--colour", "--colour");
+  fails_with("--m 5 --n 5 --k 5 --rigor lazy",
+             "--rigor: \"lazy\" is not a rigor; expected quick, normal or exhaustive");
+  fails_with("--m 5 --n 5 --k 5 --rigor model", "\"model\" is not a rigor");
+  fails_with("--colour", "tune-all: --colour is not an option\nSee tune-all --help.");
+  fails_with("--buget-seconds=3",
+             "--buget-seconds is not an option; did you mean --budget-seconds?");
+  fails_with("--ativation relu", "did you mean --activation?");
   fails_with("--m 1:2000:1 --n 1:2000:1 --k 1:2000:1", "make 8000000000 shapes");
-  for (const std::string seconds : {"nan", "-nan", "inf", "1e400", "x"}) {
+  for (const std::string seconds : {"nan", "-nan", "inf", "1e400", "x", "10s", "0", "-1"}) {
     for (const std::string option :
          {"--budget-seconds ", "--total-seconds ", "--candidate-seconds "}) {
-      fails_with("--m 5 --n 5 --k 5 " + option + seconds, "is not a number such as 2.5");
+      fails_with("--m 5 --n 5 --k 5 " + option + seconds, "is not a positive number");
     }
   }
   fails_with("--m 5 --n 5 --k 5 --types $(printf '\\033[31m\\377')", "\"\\u001b[31m\\xff\"");
@@ -47,7 +52,8 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   fails_with("layers.csv --m-ladder auto:1,2", "give one number after auto:");
   fails_with("layers.csv --m-ladder auto --ladder-loss 0", "--ladder-loss");
   fails_with("layers.csv --m-ladder 1 --tensor-parallel 2", "needs a column parallel");
-  fails_with("layers.csv --m-ladder 1 --tensor-parallel 0", "--tensor-parallel: Value 0");
+  fails_with("layers.csv --m-ladder 1 --tensor-parallel 0",
+             "--tensor-parallel: \"0\" is not a positive number");
   fails_with("--m 5 --n 5 --k 5 --m-ladder 1", "apply to the layers of a list");
   fails_with("--m 5 --n 5 --k 5 --tensor-parallel 2", "apply to the layers of a list");
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));

@@ -10,6 +10,7 @@
 #include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
 #include "tools/tunedgemm/best_of.h"
+#include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -40,6 +41,22 @@ TEST_CASE("A wrong command line exits with 2") {
     REQUIRE(result.status == 2);
     REQUIRE_FALSE(result.errors.empty());
   }
+  const auto says = [&](const std::string& arguments, const char* sentence) {
+    CHECK_THAT(shell.run(kCommand + arguments).errors, ContainsSubstring(sentence));
+  };
+  says("", "tunedgemm: a verb is missing; expected one of best, explain, trials");
+  says("bst", "\"bst\" is not a verb; did you mean best?");
+  says("sing", "\"sing\" is not a verb; expected one of best, explain, trials");
+  says("best --tipes f32", "tunedgemm best: --tipes is not an option; did you mean --types?\n");
+  says("bench 8 8 8 8 8", "\"8\" was not expected\nSee tunedgemm bench --help.");
+  says("bench 8 8 8 --most-candidates -1", "\"-1\" is neither 0 nor a positive number");
+}
+
+TEST_CASE("The programs tell their version") {
+  const Shell shell;
+  const std::string version = std::string(tunedgemm_version()) + "\n";
+  CHECK(shell.run(kCommand + "--version").output == "tunedgemm " + version);
+  CHECK(shell.run(TUNE_ALL " --version").output == "tune-all " + version);
 }
 
 TEST_CASE("ladder races from the naive loop to the winner, and checks each step") {

@@ -12,6 +12,8 @@
 #include "runtime/cuda/compile_process.h"
 #include "runtime/device.h"
 #include "runtime/process/worker_process.h"
+#include "tools/shared/usage.h"
+#include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -60,7 +62,12 @@ ExitStatus run_and_report(CLI::App& app, int argc, char** argv,
     app.parse(argc, argv);
     return run();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitStatus::kGood : ExitStatus::kWrongUse;
+    if (error.get_exit_code() == 0) {  // --help or --version
+      app.exit(error);
+      return ExitStatus::kGood;
+    }
+    std::cerr << usage_message(app, error) << '\n';
+    return ExitStatus::kWrongUse;
   } catch (const DeviceError& error) {
     std::cerr << app.get_name() << ": " << error.what() << '\n';
     return ExitStatus::kNoDevice;
@@ -94,6 +101,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
   if (const auto status = run_as_child({argv, static_cast<std::size_t>(argc)})) {
     return *status;
   }
+  app.set_version_flag("--version", app.get_name() + " " + tunedgemm_version());
   const PrintableOutput results(std::cout);
   const PrintableOutput messages(std::cerr);
   ExitStatus status = run_and_report(app, argc, argv, run);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 
 #include "kernel_templates/base/text.h"
@@ -27,6 +28,33 @@ std::int64_t parse_number(std::string_view text, std::string_view part, std::int
                                 "; expected something like 512 or 512,1024 or 128:4096:128");
   }
   return value;
+}
+
+std::optional<double> finite_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// The letters to change, add, remove or swap with their neighbour.
+std::size_t changes_between(std::string_view from, std::string_view to) {
+  std::vector<std::vector<std::size_t>> changes(from.size() + 1,
+                                                std::vector<std::size_t>(to.size() + 1));
+  for (std::size_t i = 0; i <= from.size(); ++i) {
+    for (std::size_t j = 0; j <= to.size(); ++j) {
+      if (i == 0 || j == 0) {
+        changes[i][j] = i + j;
+        continue;
+      }
+      const std::size_t changed = changes[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      changes[i][j] = std::min({changed, changes[i - 1][j] + 1, changes[i][j - 1] + 1});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) {
+        changes[i][j] = std::min(changes[i][j], changes[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return changes[from.size()][to.size()];
 }
 
 }  // namespace
@@ -129,10 +157,29 @@ std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t 
 }
 
 std::string why_not_finite(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && std::isfinite(value) ? "" : '"' + text + "\" is not a number such as 2.5";
+  return finite_number(text) ? "" : '"' + text + "\" is not a number such as 2.5";
+}
+
+std::string why_not_positive(const std::string& text) {
+  const std::optional<double> value = finite_number(text);
+  return value && *value > 0 ? "" : '"' + text + "\" is not a positive number";
+}
+
+std::string why_negative(const std::string& text) {
+  const std::optional<double> value = finite_number(text);
+  return value && *value >= 0 ? "" : '"' + text + "\" is neither 0 nor a positive number";
+}
+
+std::string nearest_name(std::string_view text, std::span<const std::string> names) {
+  std::string nearest;
+  std::size_t fewest = text.size() / 3 + 1;  // one letter in three may be wrong
+  for (const std::string& name : names) {
+    if (const std::size_t changes = changes_between(text, name); changes < fewest) {
+      fewest = changes;
+      nearest = name;
+    }
+  }
+  return nearest;
 }
 
 }  // namespace tunedgemm::internal

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,13 @@ inline constexpr std::size_t kMostNumbers = 1'000'000;
 /// kMostNumbers.
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least);
 
-/// For options: empty if the text is a finite number, else an error message.
+/// For options: empty if the text is a finite number, of the named sign, else an error message.
 std::string why_not_finite(const std::string& text);
+std::string why_not_positive(const std::string& text);
+std::string why_negative(const std::string& text);
+
+/// The name that the user may have meant: the one that the fewest changed, added, removed or
+/// swapped letters turn `text` into, if they are few; else "".
+std::string nearest_name(std::string_view text, std::span<const std::string> names);
 
 }  // namespace tunedgemm::internal

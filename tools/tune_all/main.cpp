@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -31,6 +31,13 @@ struct CommandLine {
   bool in_process = false;
 };
 
+std::string why_not_rigor(const std::string& text) {
+  const std::optional<Rigor> rigor = parse_rigor(text);
+  return rigor && *rigor != Rigor::kModel
+             ? ""
+             : '"' + text + "\" is not a rigor; expected quick, normal or exhaustive";
+}
+
 void add_options(CLI::App& app, CommandLine& line) {
   app.footer(
       "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a file\n"
@@ -48,12 +55,11 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--ladder-loss", line.session.ladder_loss,
                  "with --m-ladder auto: values of M are added until the kernels tuned so far are "
                  "expected to take at most this share longer at any M than others would")
-      ->check(why_not_finite)
-      ->check(CLI::PositiveNumber)
+      ->check(why_not_positive)
       ->capture_default_str();
   app.add_option("--tensor-parallel", line.work.tensor_parallel,
                  "divide N or K of the layers of the lists, as their column parallel tells")
-      ->check(CLI::PositiveNumber)
+      ->check(why_not_positive)
       ->type_name("P");
   app.add_option("--m", line.work.m, "values of M: every combination of m, n and k is a shape");
   app.add_option("--n", line.work.n, "values of N");
@@ -72,26 +78,25 @@ void add_options(CLI::App& app, CommandLine& line) {
       "tune_in_background, compile and stored");
 
   add_context_options(app, line.context);
-  const std::map<std::string, Rigor> rigors{
-      {"quick", Rigor::kQuick}, {"normal", Rigor::kNormal}, {"exhaustive", Rigor::kExhaustive}};
-  app.add_option("--rigor", line.session.shape.rigor, "quick, normal or exhaustive; default normal")
-      ->transform(CLI::CheckedTransformer(rigors))
+  const auto set_rigor = [&line](const std::string& name) {
+    line.session.shape.rigor = *parse_rigor(name);
+  };
+  app.add_option_function<std::string>("--rigor", set_rigor,
+                                       "quick, normal or exhaustive; default normal")
+      ->check(why_not_rigor)
       ->type_name("RIGOR");
   app.add_option("--budget-seconds", line.session.shape.budget.seconds, "limit for each shape")
-      ->check(why_not_finite)
-      ->check(CLI::PositiveNumber);
+      ->check(why_not_positive);
   app.add_option("--candidates", line.session.shape.budget.candidates,
                  "the most candidates to try for each shape")
-      ->check(CLI::PositiveNumber);
+      ->check(why_not_positive);
   app.add_option("--total-seconds", line.session.total_seconds, "limit for all shapes together")
-      ->check(why_not_finite)
-      ->check(CLI::PositiveNumber);
+      ->check(why_not_positive);
   app.add_option(
          "--candidate-seconds", line.session.shape.candidate_seconds,
          "a candidate that runs this much longer than predicted is considered hung, and its "
          "process is killed; default 30")
-      ->check(why_not_finite)
-      ->check(CLI::PositiveNumber);
+      ->check(why_not_positive);
   app.add_flag("--in-process", line.in_process,
                "run candidates in this process, for debuggers and profilers: a candidate that "
                "crashes or hangs stops the run");

@@ -291,7 +291,7 @@ void add_bench(CLI::App& app, ExitStatus& status) {
   verb->add_option(
           "--most-candidates", options->most_candidates,
           "the most candidates that a tuning of --against may try; 0: as many as its rigor")
-      ->check(CLI::NonNegativeNumber)
+      ->check(why_negative)
       ->needs("--against");
   verb->add_option(
           "--cool-down-ms", options->cool_down_ms,

@@ -1,5 +1,6 @@
 """tunedgemm.matmul beside numpy: shapes, layouts, types, epilogues."""
 import gc
+import importlib.metadata
 import threading
 
 import ml_dtypes
@@ -168,3 +169,7 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert tunedgemm.__version__ == importlib.metadata.version("tunedgemm")

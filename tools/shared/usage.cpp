@@ -1,0 +1,87 @@
+#include "tools/shared/usage.h"
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "tools/shared/text.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+// The verb that was given, or the program itself.
+const CLI::App& given_command(const CLI::App& app) {
+  const std::vector<CLI::App*> verbs = app.get_subcommands();
+  return verbs.empty() ? app : *verbs.front();
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  for (const CLI::App* group : app.get_subcommands({})) {
+    if (group->get_name().empty()) {  // a group of options
+      const std::vector<std::string> of_group = option_names(*group);
+      names.insert(names.end(), of_group.begin(), of_group.end());
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    if (!verb->get_name().empty()) {
+      names.push_back(verb->get_name());
+    }
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::string suggestion(const std::string& text, const std::vector<std::string>& names) {
+  const std::string nearest = nearest_name(text, names);
+  return nearest.empty() ? "" : "; did you mean " + nearest + "?";
+}
+
+std::string why_unexpected(const CLI::App& command, const std::string& argument) {
+  if (argument.size() > 1 && argument[0] == '-') {
+    const std::string option = argument.substr(0, argument.find('='));
+    return option + " is not an option" + suggestion(option, option_names(command));
+  }
+  const std::vector<std::string> verbs = verb_names(command);
+  if (!verbs.empty()) {
+    const std::string meant = suggestion(argument, verbs);
+    return '"' + argument + "\" is not a verb" +
+           (meant.empty() ? "; expected one of " + joined(verbs) : meant);
+  }
+  return '"' + argument + "\" was not expected";
+}
+
+}  // namespace
+
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = given_command(app);
+  const std::string name =
+      &command == &app ? app.get_name() : app.get_name() + " " + command.get_name();
+  const std::vector<std::string> unexpected = app.remaining(true);
+  const bool lacks_verb = &command == &app && !verb_names(app).empty();
+  std::string what = error.what();
+  if (!unexpected.empty()) {
+    what = why_unexpected(command, unexpected.front());
+  } else if (lacks_verb) {
+    what = "a verb is missing; expected one of " + joined(verb_names(app));
+  }
+  return name + ": " + what + "\nSee " + name + " --help.";
+}
+
+}  // namespace tunedgemm::internal
