@@ -35,53 +35,57 @@ void wait_while(const std::atomic<Value>& value, Value old) noexcept {
   value.wait(old, std::memory_order_acquire);
 }
 
-// While it lives, arithmetic rounds to nearest and keeps subnormal numbers, whatever the program has
-// set for its thread. Threads inherit such settings from the thread that starts them.
+// The calling thread's rounding and treatment of subnormal numbers, as bits of a control register.
+#if defined(__x86_64__)
+constexpr std::uint64_t kDefaultArithmetic = 0x1f80;  // MXCSR with all exceptions masked
+
+std::uint64_t arithmetic() noexcept {
+  constexpr std::uint64_t kFlags = 0x3f;  // the exceptions since they were last cleared
+  return __builtin_ia32_stmxcsr() & ~kFlags;
+}
+
+void set_arithmetic(std::uint64_t bits) noexcept {
+  __builtin_ia32_ldmxcsr(static_cast<unsigned>(bits));
+}
+#elif defined(__aarch64__)
+constexpr std::uint64_t kDefaultArithmetic = 0;
+
+std::uint64_t arithmetic() noexcept {
+  std::uint64_t fpcr = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  return fpcr;
+}
+
+void set_arithmetic(std::uint64_t bits) noexcept {
+  asm volatile("msr fpcr, %0" ::"r"(bits));
+}
+#else
+constexpr std::uint64_t kDefaultArithmetic = 0;
+std::uint64_t arithmetic() noexcept {
+  return kDefaultArithmetic;
+}
+void set_arithmetic(std::uint64_t /*bits*/) noexcept {}
+#endif
+
+// While it lives, arithmetic rounds to nearest and keeps subnormal numbers, whatever the program
+// has set for its thread. Threads inherit such settings from the thread that starts them.
 class DefaultArithmetic {
  public:
   [[nodiscard]] DefaultArithmetic() noexcept {
-#if defined(__x86_64__)
-    saved_ = __builtin_ia32_stmxcsr();
-    if (is_changed()) {
-      __builtin_ia32_ldmxcsr(kDefault);
+    if (saved_ != kDefaultArithmetic) {
+      set_arithmetic(kDefaultArithmetic);
     }
-#elif defined(__aarch64__)
-    asm volatile("mrs %0, fpcr" : "=r"(saved_));
-    if (is_changed()) {
-      asm volatile("msr fpcr, %0" ::"r"(std::uint64_t{0}));
-    }
-#endif
   }
   ~DefaultArithmetic() {
-#if defined(__x86_64__)
-    if (is_changed()) {
-      __builtin_ia32_ldmxcsr(saved_);
+    if (saved_ != kDefaultArithmetic) {
+      set_arithmetic(saved_);
     }
-#elif defined(__aarch64__)
-    if (is_changed()) {
-      asm volatile("msr fpcr, %0" ::"r"(saved_));
-    }
-#endif
   }
   DefaultArithmetic(const DefaultArithmetic&) = delete;
   DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
 
  private:
-#if defined(__x86_64__)
-  static constexpr unsigned kDefault = 0x1f80;  // MXCSR with all exceptions masked
-  static constexpr unsigned kFlags = 0x3f;      // the exceptions since they were last cleared
-  bool is_changed() const noexcept {
-    return (saved_ & ~kFlags) != kDefault;
-  }
-
-  unsigned saved_;
-#elif defined(__aarch64__)
-  bool is_changed() const noexcept {
-    return saved_ != 0;
-  }
-
-  std::uint64_t saved_;
-#endif
+  std::uint64_t saved_ = arithmetic();
 };
 
 constexpr std::int64_t kHugePage = 2 << 20;

@@ -47,9 +47,6 @@ const ElementType& known(tunedgemm_type type) {
   return *find_type([&](const ElementType& one) { return one.type == type; });
 }
 
-constexpr const char* kSupportedTypes =
-    "supported are float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 and int32";
-
 /// What is known of a type of arrays.
 struct Producer {
   PyTypeObject* type;
@@ -107,6 +104,17 @@ nb::object python_part(const char* function) {
 
 }  // namespace
 
+const char* const kSupportedTypes =
+    "supported are float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 and int32";
+
+std::string shape_text(std::span<const std::int64_t> extents) {
+  std::string text = "(";
+  for (const std::int64_t extent : extents) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  }
+  return text + ")";
+}
+
 void refuse(const std::string& why) {
   throw nb::value_error(why.c_str());
 }
@@ -117,9 +125,9 @@ Array::Array(std::string_view argument, nb::handle object, Access access) : obje
   if (producer.may_negate && negates(object)) {
     refuse(std::string(argument) + " is a view of negated elements: pass its resolve_neg()");
   }
-  const bool is_read = exchange_ != nullptr ? read_by_exchange(argument)
-                                            : producer.is_numpy && read_by_buffer(argument, access);
-  if (!is_read) {
+  if (exchange_ != nullptr) {
+    read_by_exchange(argument);
+  } else if (!producer.is_numpy || !read_by_buffer(argument, access)) {
     read_by_protocol(argument, access);
   }
 }
@@ -130,7 +138,7 @@ Array::~Array() {
   }
 }
 
-bool Array::read_by_exchange(std::string_view argument) {
+void Array::read_by_exchange(std::string_view argument) {
   nb::dlpack::dltensor tensor;
   if (exchange_->tensor_of(object_.ptr(), &tensor) != 0) {
     const nb::python_error error;
@@ -138,7 +146,6 @@ bool Array::read_by_exchange(std::string_view argument) {
     refuse(std::string(argument) + " cannot be read: " + why.substr(0, why.find('\n')));
   }
   set(argument, tensor);
-  return true;
 }
 
 // False if numpy has no format for the element type, or the array must not be written.
@@ -264,11 +271,7 @@ std::int64_t Array::size() const {
 }
 
 std::string Array::shape() const {
-  std::string text = "(";
-  for (int i = 0; i < dimensions_; ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(extent(i));
-  }
-  return text + ")";
+  return shape_text(std::span(shape_).first(static_cast<std::size_t>(dimensions_)));
 }
 
 void* Array::current_stream() const {
@@ -322,6 +325,10 @@ tunedgemm_type type_named(std::string_view argument, nb::handle type) {
 
 std::string_view name_of(tunedgemm_type type) {
   return known(type).name;
+}
+
+std::pair<int, int> dlpack_type(tunedgemm_type type) {
+  return {static_cast<int>(known(type).code), known(type).bits};
 }
 
 tunedgemm_type result_type(tunedgemm_type type_of_a) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tunedgemm/tunedgemm.h"
 
@@ -42,8 +43,7 @@ class Array {
   tunedgemm_type type() const { return type_; }
   /// As for default_context(): the ordinal of a GPU, or kHost.
   int device() const { return device_; }
-  /// "(4, 3)"
-  std::string shape() const;
+  std::string shape() const;  ///< as shape_text()
 
   /// The stream on which the array's library launches its kernels now; null for the default stream
   /// and on the host.
@@ -53,7 +53,7 @@ class Array {
   nanobind::object make(std::span<const std::int64_t> shape, tunedgemm_type type) const;
 
  private:
-  bool read_by_exchange(std::string_view argument);
+  void read_by_exchange(std::string_view argument);
   bool read_by_buffer(std::string_view argument, Access access);
   void read_by_protocol(std::string_view argument, Access access);
   void set(std::string_view argument, const nanobind::dlpack::dltensor& tensor);
@@ -77,6 +77,14 @@ tunedgemm_type type_named(std::string_view argument, nanobind::handle type);
 std::string_view name_of(tunedgemm_type type);
 /// The element type of a product, unless the caller names one.
 tunedgemm_type result_type(tunedgemm_type type_of_a);
+
+/// DLPack's code and bits of an element type.
+std::pair<int, int> dlpack_type(tunedgemm_type type);
+
+/// "supported are float64, ..."
+extern const char* const kSupportedTypes;
+/// "(4, 3)"
+std::string shape_text(std::span<const std::int64_t> extents);
 
 [[noreturn]] void refuse(const std::string& why);
 

@@ -16,6 +16,7 @@
 
 #include "runtime/python/context.h"
 #include "runtime/python/jax_ffi.h"
+#include "runtime/python/layout.h"
 #include "runtime/python/problem.h"
 #include "runtime/python/torch_ops.h"
 
@@ -225,6 +226,29 @@ NB_MODULE(_core, module) {
         return std::string(name_of(result_type(type_named("dtype", dtype))));
       },
       "dtype"_a, "The name of the element type of a product, by that of a.");
+  module.def(
+      "dlpack_type",
+      [](nb::handle dtype) {
+        const auto [code, bits] = dlpack_type(type_named("dtype", dtype));
+        return nb::make_tuple(code, bits);
+      },
+      "dtype"_a, "DLPack's code and the bits of an element type.");
+  module.def(
+      "layout_of",
+      [](std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
+         std::int64_t column_stride) -> nb::object {
+        const std::optional<Layout> layout = layout_of(rows, columns, row_stride, column_stride);
+        if (!layout) {
+          return nb::none();
+        }
+        return nb::make_tuple(layout->order == TUNEDGEMM_ORDER_ROW_MAJOR ? "n" : "t",
+                              layout->leading_dimension);
+      },
+      "rows"_a, "columns"_a, "row_stride"_a, "column_stride"_a,
+      "'n' for row-major or 't' for column-major, with the leading dimension, 0 if it means\n"
+      "nothing; None if a matrix with these strides must be copied.");
+  module.attr("activations") = activation_numbers();
+  module.attr("numerics") = numerics_numbers();
   module.attr("__version__") = tunedgemm_version();
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);

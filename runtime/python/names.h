@@ -27,4 +27,14 @@ auto named(std::string_view argument, std::string_view name, const Names& names)
           .c_str());
 }
 
+/// The pairs as a dict of Python, with the numbers of the enumerators.
+template <class Names>
+nanobind::dict numbers_of(const Names& names) {
+  nanobind::dict numbers;
+  for (const auto& [name, value] : names) {
+    numbers[nanobind::str(name.data(), name.size())] = static_cast<int>(value);
+  }
+  return numbers;
+}
+
 }  // namespace tunedgemm::python

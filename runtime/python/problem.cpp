@@ -167,6 +167,14 @@ tunedgemm_bias bias_of(const Array& bias, const tunedgemm_problem& problem) {
 
 }  // namespace
 
+nb::dict activation_numbers() {
+  return numbers_of(kActivations);
+}
+
+nb::dict numerics_numbers() {
+  return numbers_of(kNumerics);
+}
+
 tunedgemm_activation activation_of(std::string_view name) {
   return named("activation", name, kActivations);
 }

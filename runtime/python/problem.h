@@ -22,6 +22,9 @@ struct Scalars {
 
 tunedgemm_activation activation_of(std::string_view name);
 tunedgemm_numerics numerics_of(std::string_view name);
+/// The names that these two know, with their numbers in the C interface.
+nanobind::dict activation_numbers();
+nanobind::dict numerics_numbers();
 
 /// The arguments of a product that are arrays. Except for a and b they may be None.
 struct Arguments {

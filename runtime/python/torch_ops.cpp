@@ -46,11 +46,7 @@ struct Extents {
 };
 
 std::string text_of(const std::int64_t* sizes, std::int64_t dimensions) {
-  std::string text = "(";
-  for (std::int64_t i = 0; i < dimensions; ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
-  }
-  return text + ")";
+  return shape_text({sizes, static_cast<std::size_t>(dimensions)});
 }
 
 struct Device {
@@ -106,9 +102,7 @@ class Operand {
         return static_cast<tunedgemm_type>(type);
       }
     }
-    fail(std::string(name) +
-         " has an element type that is not supported; supported are float64, float32, float16, "
-         "bfloat16, float8_e4m3fn, float8_e5m2, int8 and int32");
+    fail(std::string(name) + " has an element type that is not supported; " + kSupportedTypes);
   }
 
   const void* data() const {
@@ -609,8 +603,9 @@ Operand optional_operand(const char* name, StackValue value) {
   return {name, take_optional(value, 0)};
 }
 
-// Each kernel owns its arguments from the start, and puts its result in the first place of the stack.
-// The overloads with `out` have no result, because torch.compile traces none that is an argument.
+// Each kernel owns its arguments from the start, and puts its result in the first place of the
+// stack. The overloads with `out` have no result, because torch.compile traces none that is an
+// argument.
 void mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
   s[0] = mm({"a", s[0]}, {"b", s[1]}, Target::made(s[2])).release();
 }

@@ -268,8 +268,8 @@ TEST_CASE("An impossible version is damage") {
   check_is_set_aside(bytes);
 }
 
-TEST_CASE("Missing tables and views are damage") {
-  const std::string name = GENERATE("trial", "request", "lease", "meta", "best", "winner_v1");
+// The bytes of a cache in whose table of tables and views SQL has changed something.
+std::string cache_with_changed_schema(const std::string& change) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
   std::ofstream(path, std::ios::binary) << whole_cache();
@@ -277,27 +277,24 @@ TEST_CASE("Missing tables and views are damage") {
     auto connection = connect(path);
     sqlite3_db_config(connection.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
     connection.execute("PRAGMA writable_schema = ON");
-    connection.execute("DELETE FROM sqlite_schema WHERE name = '" + name + "'");
-  }
-  INFO(name);
-  check_is_set_aside(read_file(path));
-}
-
-// Renames a column in the text of a view, as a few damaged bytes can.
-std::string cache_with_renamed_column(const std::string& view, const std::string& column) {
-  const TemporaryFolder folder;
-  const fs::path path = folder.path() / "cache.db";
-  std::ofstream(path, std::ios::binary) << whole_cache();
-  {
-    auto connection = connect(path);
-    sqlite3_db_config(connection.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
-    connection.execute("PRAGMA writable_schema = ON");
-    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, 'AS " + column +
-                       "', 'AS renamed') WHERE name = '" + view + "'");
+    connection.execute(change);
   }
   const std::string bytes = read_file(path);
   REQUIRE(bytes != whole_cache());
   return bytes;
+}
+
+TEST_CASE("Missing tables and views are damage") {
+  const std::string name = GENERATE("trial", "request", "lease", "meta", "best", "winner_v1");
+  INFO(name);
+  check_is_set_aside(
+      cache_with_changed_schema("DELETE FROM sqlite_schema WHERE name = '" + name + "'"));
+}
+
+// Renames a column in the text of a view, as a few damaged bytes can.
+std::string cache_with_renamed_column(const std::string& view, const std::string& column) {
+  return cache_with_changed_schema("UPDATE sqlite_schema SET sql = replace(sql, 'AS " + column +
+                                   "', 'AS renamed') WHERE name = '" + view + "'");
 }
 
 TEST_CASE("A view for programs without one of its columns is damage") {

@@ -368,8 +368,8 @@ TUNEDGEMM_API const char* tunedgemm_error_message(void);
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
 
-/** The version of the library that runs, such as "0.1.0"; TUNEDGEMM_VERSION_MAJOR and the others are
- * those of the header. Never NULL. */
+/** The version of the library that runs, such as "0.1.0"; TUNEDGEMM_VERSION_MAJOR and the others
+ * are those of the header. Never NULL. */
 TUNEDGEMM_API const char* tunedgemm_version(void);
 
 /** @page page_contracts  Contracts

@@ -1,9 +1,8 @@
 """What only a GPU can show: streams, graphs, memory that is freed early, arrays of CuPy and JAX, wrong calls. Skipped without one."""
-import subprocess
-import sys
 import textwrap
 
 import pytest
+from support import run_alone
 
 import tunedgemm
 
@@ -130,13 +129,13 @@ def test_empty_products():
     assert d.shape == (5, 7) and (d == 0).all()
 
 
-def run_alone(program: str) -> subprocess.CompletedProcess:
+def run_with_a(program: str):
     start = "import os, torch, tunedgemm\na = torch.ones((64, 64), device='cuda', dtype=torch.float16)\n"
-    return subprocess.run([sys.executable, "-c", start + textwrap.dedent(program)], capture_output=True, text=True, timeout=180)
+    return run_alone(start + textwrap.dedent(program), timeout=180)
 
 
 def test_a_forked_child_is_refused():
-    done = run_alone("""
+    done = run_with_a("""
         tunedgemm.matmul(a, a)
         if os.fork() == 0:
             try:
@@ -150,7 +149,7 @@ def test_a_forked_child_is_refused():
 
 
 def test_the_end_of_the_interpreter_is_quiet():
-    done = run_alone("""
+    done = run_with_a("""
         plan = tunedgemm.plan(a, a)
         context = tunedgemm.Context("cuda", cache="")
         results = [plan.run(a, a) for _ in range(100)] + [tunedgemm.matmul(a, a, context=context)]

@@ -1,12 +1,7 @@
 """tunedgemm.jax beside float64 references and jax.numpy, on the CPU and on a GPU if there is one."""
-import os
-import subprocess
-import sys
-import textwrap
-import threading
-
 import numpy
 import pytest
+from support import run_alone, run_in_threads
 
 jax = pytest.importorskip("jax")
 tunedgemm_jax = pytest.importorskip("tunedgemm.jax", exc_type=ImportError)
@@ -253,26 +248,7 @@ def test_wrong_calls(call, error, message):
 def test_threads():
     a, b = draw((64, 64)), draw((64, 64))
     product = jax.jit(lambda a, b: matmul(a, b, activation="relu"))
-    failures = []
-
-    def work():
-        try:
-            for _ in range(50):
-                check(product(a, b), numpy.maximum(exact(a) @ exact(b), 0))
-        except Exception as error:  # reported by the test's own thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-
-
-def run_alone(program: str, **variables: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120,
-                          env={**os.environ, "JAX_PLATFORMS": "cpu", **variables})
+    run_in_threads(lambda: check(product(a, b), numpy.maximum(exact(a) @ exact(b), 0)), threads=4)
 
 
 def test_threads_may_run_the_first_product_of_a_process():
@@ -287,7 +263,7 @@ def test_threads_may_run_the_first_product_of_a_process():
         for thread in threads: thread.start()
         for thread in threads: thread.join()
         print(all(right), len(right))
-        """)
+        """, JAX_PLATFORMS="cpu")
     assert (done.returncode, done.stdout) == (0, "True 3\n"), done
 
 
@@ -299,7 +275,7 @@ def test_failures_of_the_library_are_errors_of_jax():
             tunedgemm.jax.matmul(a, a).block_until_ready()
         except jax.errors.JaxRuntimeError as error:
             print(error)
-        """, TUNEDGEMM_POLICY="fail", TUNEDGEMM_CACHE="")
+        """, JAX_PLATFORMS="cpu", TUNEDGEMM_POLICY="fail", TUNEDGEMM_CACHE="")
     assert done.stdout.startswith("FAILED_PRECONDITION") and "m=4 n=4 k=4" in done.stdout, done
 
 
@@ -319,7 +295,7 @@ def test_shard_map():
         sharded = jax.device_put(a, jax.NamedSharding(mesh, P("x")))
         numpy.testing.assert_allclose(tunedgemm.jax.matmul(sharded, b), a @ b, rtol=1e-5, atol=1e-5)
         print("done")
-        """, XLA_FLAGS="--xla_force_host_platform_device_count=2")
+        """, JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2")
     assert (done.returncode, done.stdout) == (0, "done\n"), done
 
 

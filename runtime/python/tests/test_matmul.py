@@ -1,11 +1,11 @@
 """tunedgemm.matmul beside numpy: shapes, layouts, types, epilogues."""
 import gc
 import importlib.metadata
-import threading
 
 import ml_dtypes
 import numpy
 import pytest
+from support import run_in_threads
 
 import tunedgemm
 
@@ -154,21 +154,7 @@ def test_a_plan_outlives_the_name_of_its_context():
 def test_threads():
     a, b = draw((64, 64)), draw((64, 64))
     exact = a.astype("float64") @ b.astype("float64")
-    failures = []
-
-    def work():
-        try:
-            for _ in range(50):
-                check(tunedgemm.matmul(a, b), exact, 1e-5)
-        except Exception as error:  # reported by the test's own thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    run_in_threads(lambda: check(tunedgemm.matmul(a, b), exact, 1e-5), threads=8)
 
 
 def test_the_version_is_that_of_the_installed_package():

@@ -26,14 +26,14 @@ def nvidia(tmp_path, monkeypatch):
 
 def test_the_newer_wheel_is_found(nvidia):
     old = wheel(nvidia / "first", "cuda_nvrtc", "libnvrtc.so.12", "libnvrtc-builtins.so.12.8", "libnvrtc.alt.so.12")
-    assert _nvrtc.library_of_wheel() == str(old / "libnvrtc.so.12")
+    assert _nvrtc.installed_library() == str(old / "libnvrtc.so.12")
     new = wheel(nvidia / "second", "cu13", "libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc.alt.so.13")
-    assert _nvrtc.library_of_wheel() == str(new / "libnvrtc.so.13")
+    assert _nvrtc.installed_library() == str(new / "libnvrtc.so.13")
 
 
 def test_other_wheels_have_none(nvidia):
     wheel(nvidia / "first", "cu13", "libcublas.so.13", "libnvrtc-builtins.so.13.0")
-    assert _nvrtc.library_of_wheel() is None
+    assert _nvrtc.installed_library() is None
 
 
 @pytest.mark.parametrize("trouble", [None, ValueError("nvidia.__spec__ is None"), ModuleNotFoundError("nvidia")])
@@ -42,11 +42,11 @@ def test_no_package(monkeypatch, trouble):
         if trouble:
             raise trouble
     monkeypatch.setattr(_nvrtc.importlib.util, "find_spec", find)
-    assert _nvrtc.library_of_wheel() is None
+    assert _nvrtc.installed_library() is None
 
 
 def test_hand_over(monkeypatch):
-    monkeypatch.setattr(_nvrtc, "library_of_wheel", lambda: "/wheel/libnvrtc.so.13")
+    monkeypatch.setattr(_nvrtc, "installed_library", lambda: "/wheel/libnvrtc.so.13")
     monkeypatch.setenv(_nvrtc.VARIABLE, "/user/libnvrtc.so")
     _nvrtc.hand_over()
     assert os.environ[_nvrtc.VARIABLE] == "/user/libnvrtc.so"
@@ -58,7 +58,7 @@ def test_hand_over(monkeypatch):
 
 
 def test_an_installed_wheel_can_be_opened():
-    path = _nvrtc.library_of_wheel()
+    path = _nvrtc.installed_library()
     if path is None:
         pytest.skip("no wheel of NVRTC is installed")
     major, minor = ctypes.c_int(), ctypes.c_int()

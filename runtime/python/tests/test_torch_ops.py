@@ -1,14 +1,11 @@
 """tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and on a GPU if there is one."""
 import copy
-import os
-import subprocess
 import sys
-import textwrap
-import threading
 import time
 import weakref
 
 import pytest
+from support import run_alone, run_in_threads
 
 torch = pytest.importorskip("torch", minversion="2.10")
 
@@ -197,29 +194,20 @@ def test_two_devices_are_refused():
 
 def test_another_pytorch_is_refused():
     program = "from tunedgemm import _core; _core._register_torch_operators('/no/torch')"
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=120)
+    done = run_alone(program, "-P")
     assert done.returncode == 1 and "ImportError: tunedgemm.torch needs PyTorch 2.10 or later" in done.stderr
 
 
 def test_threads(device):
     a, b = draw(33, 20, device=device), draw(20, 12, device=device)
-    exact, failures = a.double() @ b.double(), []
+    exact = a.double() @ b.double()
 
     def work():
-        try:
-            for _ in range(50):
-                check(OPS.mm(a, b), exact)
-                with pytest.raises(RuntimeError, match="cannot be multiplied"):
-                    OPS.mm(a, a)
-        except BaseException as error:  # reported by the test's own thread
-            failures.append(error)
+        check(OPS.mm(a, b), exact)
+        with pytest.raises(RuntimeError, match="cannot be multiplied"):
+            OPS.mm(a, a)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    run_in_threads(work, threads=6)
 
 
 def test_arguments_are_freed():
@@ -319,10 +307,8 @@ def test_compile_takes_external_matmul(tmp_path):
         d = torch.compile(lambda a, b: torch.mm(a, b).relu(), fullgraph=True)(a, b)
         torch.testing.assert_close(d, a @ b, rtol=1e-4, atol=1e-4)
         """
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     for reader in range(2):  # the second one takes compiled code from the cache
-        done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(program)], capture_output=True, text=True, env=environment,
-                              timeout=300)
+        done = run_alone(program, "-P", timeout=300, TORCHINDUCTOR_CACHE_DIR=str(tmp_path))
         assert done.returncode == 0, done.stderr
         assert reader == 1 or "  external_matmul " in done.stderr
 

@@ -1,11 +1,8 @@
 """Wrong calls are answered with an exception that names the argument and the value; nothing crashes."""
-import subprocess
-import sys
-import textwrap
-
 import ml_dtypes
 import numpy
 import pytest
+from support import run_alone
 
 import tunedgemm
 
@@ -54,10 +51,6 @@ SHARED = numpy.ones((8, 8), "float32")
 def test_answers(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def run_alone(program: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
 
 
 def test_a_product_at_exit_is_refused():

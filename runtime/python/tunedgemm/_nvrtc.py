@@ -10,7 +10,7 @@ VARIABLE = "TUNEDGEMM_NVRTC"
 PACKAGES = ("cu13", "cuda_nvrtc")  # of nvidia-cuda-nvrtc, then of nvidia-cuda-nvrtc-cu12
 
 
-def library_of_wheel() -> Optional[str]:
+def installed_library() -> Optional[str]:
     """The path of libnvrtc in an installed wheel. Nothing is imported or loaded."""
     try:
         nvidia = importlib.util.find_spec("nvidia")
@@ -30,6 +30,6 @@ def hand_over() -> None:
     The wheel goes before a toolkit of the system: pip has chosen its version for this environment, and it is that of PyTorch. A variable
     that the user has set stays."""
     if not os.environ.get(VARIABLE):
-        library = library_of_wheel()
+        library = installed_library()
         if library:
             os.environ[VARIABLE] = library

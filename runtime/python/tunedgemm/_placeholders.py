@@ -6,9 +6,8 @@ import ctypes
 import math
 from typing import Any, Optional
 
-# DLPack's code and the bits of each element type.
-TYPES = {"float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8),
-         "int8": (0, 8), "int32": (0, 32)}
+from . import _core
+
 CPU, CUDA = 1, 2  # DLPack's types of devices
 
 
@@ -36,15 +35,13 @@ class Placeholder:
 
     def __init__(self, shape: tuple[int, ...], dtype: str, device: str = "host", transposed: bool = False,
                  strides: Optional[tuple[int, ...]] = None):
-        if dtype not in TYPES:
-            raise ValueError(f"dtype is {dtype}; supported are {', '.join(TYPES)}")
         self.shape, self.dtype, self.ndim = tuple(shape), dtype, len(shape)
         strides = _packed(self.shape, transposed) if strides is None else strides
         kind, _, number = device.partition(":")
         if kind not in ("host", "cuda") or not (number or "0").isdigit():
             raise ValueError(f"device is {device!r}; write 'host', 'cuda' or 'cuda:1'")
         numbers = ctypes.c_int64 * self.ndim
-        self._tensor = _Tensor(None, CPU if kind == "host" else CUDA, int(number or "0"), self.ndim, *TYPES[dtype], 1,
+        self._tensor = _Tensor(None, CPU if kind == "host" else CUDA, int(number or "0"), self.ndim, *_core.dlpack_type(dtype), 1,
                                numbers(*shape), numbers(*strides), 0, None, None)
 
     def __dlpack__(self, **_: Any) -> Any:

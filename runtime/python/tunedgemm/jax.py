@@ -35,9 +35,7 @@ _RESULTS = {
     "float8_e5m2": ("float16", "float32", "bfloat16"),
     "int8": ("int32",),
 }
-# The numbers are those of tunedgemm.h.
-_ACTIVATIONS = {"none": 0, "relu": 1, "leaky_relu": 2, "gelu_tanh": 3, "gelu_erf": 4, "silu": 5, "sigmoid": 6, "tanh": 7, "relu_squared": 8}
-_NUMERICS = {"default": -1, "ieee": 0, "tf32": 1, "emulated": 2, "fast": 3, "promoted": 4}
+_ACTIVATIONS, _NUMERICS = _core.activations, _core.numerics
 _NO_BIAS, _BIAS_PER_ROW, _BIAS_PER_COLUMN = range(3)
 
 

@@ -1,13 +1,13 @@
 """The shapes of the operators' results, for tracing, and their gradients, by the operators themselves."""
 import torch
 
+from .. import _core
+
 OPS = torch.ops.tunedgemm
-# The element type of a product, by that of its inputs: the input's own, except for these.
-RESULTS = {torch.float8_e4m3fn: torch.float16, torch.float8_e5m2: torch.float16, torch.int8: torch.int32}
 
 
 def _new(a, shape, out_dtype):
-    return torch.empty(shape, dtype=out_dtype or RESULTS.get(a.dtype, a.dtype), device=a.device)
+    return torch.empty(shape, dtype=out_dtype or getattr(torch, _core.result_type(a.dtype)), device=a.device)
 
 
 def _mm(a, b, *, out_dtype=None):

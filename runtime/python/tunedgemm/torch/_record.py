@@ -7,7 +7,7 @@ import math
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .. import _products
+from .. import _core, _products
 from .._placeholders import Placeholder
 from .._prepare import prepare
 
@@ -15,7 +15,6 @@ ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
 TYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
          torch.float8_e5m2: "e5m2", torch.int8: "s8", torch.int32: "s32"}
 INPUTS = TYPES.keys() - {torch.int32}
-RESULTS = {"e4m3": "f16", "e5m2": "f16", "s8": "s32"}  # if not the inputs' own
 COLUMNS = ("name", "types", "layout", "m", "n", "k", "batch", "lda", "ldb", "batch_stride_a", "batch_stride_b", "activation", "bias",
            "numerics")
 
@@ -44,7 +43,7 @@ class Product:
     def types(self) -> str:
         """The element types, as in shape lists: "bf16", "e4m3xe5m2->bf16"."""
         a, b, d = (TYPES[one] for one in (self.type_a, self.type_b, self.type_d))
-        return (a if a == b else f"{a}x{b}") + ("" if d == RESULTS.get(a, a) else f"->{d}")
+        return (a if a == b else f"{a}x{b}") + ("" if _name(self.type_d) == _core.result_type(self.type_a) else f"->{d}")
 
     def cells(self, name="") -> list[str]:
         """The cells of its line in a shape list, by COLUMNS."""
@@ -140,13 +139,12 @@ class _Recorder(TorchDispatchMode):
 def _layout(x):
     """The letter, leading dimension and batch stride of a matrix or batch; those of a contiguous copy if it has no layout."""
     rows, columns = x.shape[-2:]
-    row_stride, column_stride = x.stride()[-2:]
     batch_stride = x.stride(0) if x.dim() == 3 and x.shape[0] > 1 else 0
-    if (columns <= 1 or column_stride == 1) and (rows <= 1 or row_stride >= columns):
-        return "n", row_stride if rows > 1 else max(columns, 1), batch_stride
-    if (rows <= 1 or row_stride == 1) and (columns <= 1 or column_stride >= rows):
-        return "t", column_stride if columns > 1 else max(rows, 1), batch_stride
-    return "n", max(columns, 1), rows * columns if batch_stride else 0
+    layout = _core.layout_of(rows, columns, *x.stride()[-2:])
+    if layout is None:
+        return "n", max(columns, 1), rows * columns if batch_stride else 0
+    order, leading_dimension = layout
+    return order, leading_dimension or max(columns if order == "n" else rows, 1), batch_stride
 
 
 def _product(result, a, b, **options):

@@ -1,0 +1,31 @@
+"""What several test files need."""
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+
+def run_alone(program: str, *options: str, timeout: int = 120, **variables: str) -> subprocess.CompletedProcess:
+    """Runs a program in an interpreter of its own, with options of the interpreter and variables of the environment."""
+    return subprocess.run([sys.executable, *options, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=timeout,
+                          env={**os.environ, **variables})
+
+
+def run_in_threads(work, threads: int) -> None:
+    """Calls `work` 50 times in each of several threads at once, and raises what they raised."""
+    failures = []
+
+    def repeat():
+        try:
+            for _ in range(50):
+                work()
+        except BaseException as error:  # pytest.raises() raises no Exception
+            failures.append(error)
+
+    running = [threading.Thread(target=repeat) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert not failures, failures
