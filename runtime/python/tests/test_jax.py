@@ -4,7 +4,14 @@ import pytest
 
 import tunedgemm
 
-jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu():
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
 
 
 @pytest.mark.parametrize("dtype,dtype_of_out", [("float32", "float32"), ("bfloat16", "float32"), ("float8_e4m3fn", "float16"),

@@ -7,6 +7,7 @@ jax = pytest.importorskip("jax")
 tunedgemm_jax = pytest.importorskip("tunedgemm.jax", exc_type=ImportError)
 jnp = jax.numpy
 matmul = tunedgemm_jax.matmul
+jax.config.update("jax_default_matmul_precision", "highest")  # what is compared with: TF32 else, on a GPU
 
 RNG = numpy.random.default_rng()
 TYPES = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2, "bfloat16": 2e-1}

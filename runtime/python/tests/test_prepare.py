@@ -42,7 +42,7 @@ def test_arrays():
 @pytest.mark.parametrize("dtype,batch", [("float64", ()), ("float32", (3,)), ("float16", ()), ("bfloat16", ()), ("float8_e4m3fn", ()),
                                          ("float8_e5m2", ()), ("int8", ())])
 def test_shapes_are_those_of_arrays(dtype, batch):
-    (plan,) = tunedgemm.prepare([((*batch, 16, 32), (32, 16), dtype)])
+    (plan,) = tunedgemm.prepare([{"a": (*batch, 16, 32), "b": (32, 16), "dtype": dtype, "device": "host"}])
     a, b = numpy.ones((*batch, 16, 32), getattr(ml_dtypes, dtype, dtype)), numpy.ones((32, 16), getattr(ml_dtypes, dtype, dtype))
     out = plan.run(a, b)  # refuses arrays of another problem
     assert out.shape == (*batch, 16, 16) and (out == 32).all()

@@ -9,7 +9,7 @@ first; then all ways are timed in turn, round by round, so that a change of the 
 
     eager, graph, compiled    PyTorch's own products: plain, in a CUDA graph, by torch.compile with CUDA graphs
     ... + patch               the same with tunedgemm.torch.patch(model)
-    compiled + external       torch.compile with tunedgemm.torch.external_matmul among its candidates (mode "max-autotune")
+    compiled + external       the same, with tunedgemm.torch.external_matmul timed beside torch.mm (option max_autotune_gemm)
 """
 import argparse
 import contextlib
@@ -83,9 +83,10 @@ def captured(step):
 
 
 def compiled(step, **options):
-    """A compiled step, after its compilation."""
-    torch._dynamo.reset()
-    fast = torch.compile(step, fullgraph=True, dynamic=False, **options)
+    """A compiled step in a CUDA graph, if there is a GPU, after its compilation."""
+    if torch.cuda.is_available():
+        options["triton.cudagraphs"] = True
+    fast = torch.compile(step, fullgraph=True, dynamic=False, options=options)
     for _ in range(3):
         fast()
     return fast
@@ -112,13 +113,14 @@ def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, tokens: torch
     def step():
         return model(tokens).logits
 
+    torch._dynamo.reset()  # once: it forgets what was compiled before
     wanted = arguments.ways or (["eager", "graph", "compiled"] if tokens.is_cuda else ["eager"])
-    mode = {"mode": "reduce-overhead"} if tokens.is_cuda else {}
-    make = {"eager": lambda: step, "graph": lambda: captured(step), "compiled": lambda: compiled(step, **mode)}
+    make = {"eager": lambda: step, "graph": lambda: captured(step), "compiled": lambda: compiled(step)}
     ways = {way: Way(model, False, make[way]) for way in wanted}
     if "compiled" in wanted and tokens.is_cuda:
-        with torch._inductor.config.patch(external_matmul=[tunedgemm.torch.external_matmul]):
-            ways["compiled + external"] = Way(model, False, lambda: compiled(step, mode="max-autotune"))
+        race = {"external_matmul": [tunedgemm.torch.external_matmul], "max_autotune_gemm": True, "max_autotune_gemm_backends": "ATEN"}
+        quiet = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
+        ways["compiled + external"] = Way(model, False, lambda: compiled(step, **race, **quiet))
     return ways | {f"{way} + patch": Way(model, True, make[way]) for way in wanted}
 
 

@@ -11,7 +11,8 @@ def external_matmul(a, b, out):
         torch._inductor.config.external_matmul.append(tunedgemm.torch.external_matmul)
 
     adds it; do so in each process that may load compiled code from TorchInductor's cache. TorchInductor compares candidates in the mode
-    "max-autotune". Element types that the library does not multiply are left to torch.mm."""
+    "max-autotune"; with torch._inductor.config.max_autotune_gemm_backends = "ATEN" torch.mm is the only other one, and some twenty kernels
+    of Triton for each product are not compiled. Element types that the library does not multiply are left to torch.mm."""
     if a.dtype in TYPES:
         torch.ops.tunedgemm.mm.out(a, b, out=out)
         return out
