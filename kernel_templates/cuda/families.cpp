@@ -80,9 +80,9 @@ double load_cycles_of_a_and_b(const Problem& problem) {
   return std::max(load_cycles(problem.a, Order::kRowMajor), load_cycles_of_b(problem));
 }
 
-double epilogue_cycles_of_element(const Problem& problem) {
-  return (problem.beta != ScalarClass::kZero ? kWaitForC : 0) +
-         (problem.bias != Bias::kNone ? kWaitForBias : 0) +
+double epilogue_cycles_of_element(const Problem& problem, int loads_in_flight) {
+  return (problem.beta != ScalarClass::kZero ? kWaitForC / loads_in_flight : 0) +
+         (problem.bias != Bias::kNone ? kWaitForBias / loads_in_flight : 0) +
          (traits(problem.activation).is_long ? kLongActivation : 0);
 }
 

@@ -48,9 +48,9 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
                 const DeviceLimits& limits);
 
 /// The cycles in which a thread's epilogue waits for C and the bias of an element of D, and
-/// computes a long activation. A thread's elements wait one after the other: each is loaded only if
-/// it is inside D, and no load of C can move before a store to D.
-double epilogue_cycles_of_element(const Problem& problem);
+/// computes a long activation. Elements wait one after the other if each is loaded only if it is
+/// inside D; the loads of so many elements wait together otherwise.
+double epilogue_cycles_of_element(const Problem& problem, int loads_in_flight = 1);
 
 /// The part of a tile of D, of these rows and columns, that is inside D if D is smaller.
 double part_inside(const Problem& problem, int rows, int columns);

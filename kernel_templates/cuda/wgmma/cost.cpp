@@ -62,6 +62,8 @@ constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
 // elements are stored one by one.
 constexpr int kRun = 4;
 constexpr double kElementStoreSlowdown = 20;
+// C and the bias of so many elements of a thread are loaded together (epilogue.cuh).
+constexpr int kLoadsInFlight = 8;
 
 double products_cycles(const WgmmaShape& shape) {
   // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless reading the
@@ -176,7 +178,8 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
                                     wgmma::kWarpgroupThreads *
                                     part_inside(problem, wgmma::kRowBlock, shape.block_n);
   const double epilogue_wait =
-      elements_of_thread / shape.split_k * epilogue_cycles_of_element(problem);
+      elements_of_thread / shape.split_k *
+      epilogue_cycles_of_element(problem, shape.tensor_store ? kLoadsInFlight : 1);
   const double epilogue_cycles = kBubbleOfTile + epilogue_wait +
                                  elements / shape.consumers * store_slowdown *
                                      (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);

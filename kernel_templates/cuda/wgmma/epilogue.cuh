@@ -94,6 +94,31 @@ struct CollectiveEpilogue {
     }
   }
 
+  // A lane's accumulators of a block of 16 x 16 elements are in two rows, 8 apart (stmatrix.cuh).
+  __device__ __forceinline__ static int row_in_block(int i) {
+    return threadIdx.x % 32 / 4 + i / 2 % 2 * 8;
+  }
+  __device__ __forceinline__ static int column_in_block(int i) {
+    return threadIdx.x % 4 * 2 + i / 4 * 8 + i % 2;
+  }
+
+  // Computes a lane's elements of the block at D[m0, n0]. C and the bias must not be read outside
+  // D. Reading them at the last row or column instead needs no branch, so that all loads of the
+  // block are in flight together.
+  __device__ __forceinline__ void compute_block(const Epilogue& epilogue,
+                                                const Accumulator* accumulators, int m0, int n0,
+                                                TypeD (&elements)[8]) const {
+    const int last_m = static_cast<int>(arguments.m) - 1;
+    const int last_n = static_cast<int>(arguments.n) - 1;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int m = m0 + row_in_block(i), n = n0 + column_in_block(i);
+      elements[i] = kShape.adds_operand
+                        ? apply_epilogue(epilogue, accumulators[i], min(m, last_m), min(n, last_n))
+                        : apply_epilogue(epilogue, accumulators[i], m, n);
+    }
+  }
+
   // ---- The usual case: TMA ----------------------------------------------------------------------
   // TMA copies boxes of 16 rows. A row of a box is as long as the widest swizzle span (128, 64 or
   // 32 bytes) that evenly divides a row of the chunk without its tail columns. An epilogue stage
@@ -123,16 +148,7 @@ struct CollectiveEpilogue {
 #pragma unroll
       for (int prepared = 0; prepared < columns; prepared += 16) {
         TypeD elements[8];
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          const long long m = m0 + lane / 4 + i / 2 % 2 * 8;
-          const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
-          // C and the bias must not be read outside D.
-          elements[i] =
-              kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
-                  ? TypeD{}
-                  : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i], m, n);
-        }
+        compute_block(epilogue, &accumulators[(column + prepared) / 2], m0, block_n0, elements);
         store_block(stage + prepared / kRowColumns * kBoxBytes, kRowBytes, prepared % kRowColumns,
                     packed(elements));
         block_n0 += 16;
@@ -198,16 +214,8 @@ struct CollectiveEpilogue {
 #pragma unroll
       for (int prepared = 0; prepared < columns; prepared += 16) {
         TypeD elements[8];
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          const long long m = chunk.m0 + first_row + lane / 4 + i / 2 % 2 * 8;
-          const long long n = block_n0 + lane % 4 * 2 + i / 4 * 8 + i % 2;
-          // C and the bias must not be read outside D.
-          elements[i] =
-              kShape.adds_operand && (m >= arguments.m || n >= arguments.n)
-                  ? TypeD{}
-                  : apply_epilogue(epilogue, accumulators[(column + prepared) / 2 + i], m, n);
-        }
+        compute_block(epilogue, &accumulators[(column + prepared) / 2], chunk.m0 + first_row,
+                      block_n0, elements);
         store_block_transposed(stage + first_row / kSpanRows * kSpanBytes, prepared,
                                first_row % kSpanRows, packed(elements));
         block_n0 += 16;
