@@ -58,10 +58,11 @@ constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
 constexpr double kLatency = 1500, kExposedPart = 0.13;
 // Cycles after the mainloop.
 constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
-// Threads store vectors of kRun elements (store.cuh). If D's rows are not aligned for them,
-// elements are stored one by one.
+// The time of the epilogue relative to TMA's, if threads store D: rows that are not aligned for TMA
+// (unaligned_rows.cuh), or, after a long activation, vectors of kRun elements (store.cuh) or, if D's
+// rows are not aligned for them, elements one by one.
+constexpr double kUnalignedRows = 4, kRuns = 2.5, kElements = 20;
 constexpr int kRun = 4;
-constexpr double kElementStoreSlowdown = 20;
 // C and the bias of so many elements of a thread are loaded together (epilogue.cuh).
 constexpr int kLoadsInFlight = 8;
 
@@ -172,14 +173,17 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
                                kBarrierOfKTile + exposed_latency;
   // Accumulators are converted and go to D through shared memory.
   const double elements = static_cast<double>(shape.block_m) * shape.block_n;
+  const bool is_long = traits(problem.activation).is_long;
   const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
-  const double store_slowdown = shape.tensor_store ? 1 : stores_runs ? 2.5 : kElementStoreSlowdown;
+  const double store_slowdown = shape.tensor_store ? 1
+                                : !is_long         ? kUnalignedRows
+                                : stores_runs      ? kRuns
+                                                   : kElements;
   const double elements_of_thread = elements / shape.consumers_of_tile() /
                                     wgmma::kWarpgroupThreads *
                                     part_inside(problem, wgmma::kRowBlock, shape.block_n);
-  const double epilogue_wait =
-      elements_of_thread / shape.split_k *
-      epilogue_cycles_of_element(problem, shape.tensor_store ? kLoadsInFlight : 1);
+  const double epilogue_wait = elements_of_thread / shape.split_k *
+                               epilogue_cycles_of_element(problem, is_long ? 1 : kLoadsInFlight);
   const double epilogue_cycles = kBubbleOfTile + epilogue_wait +
                                  elements / shape.consumers * store_slowdown *
                                      (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);

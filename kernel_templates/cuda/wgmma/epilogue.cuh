@@ -2,10 +2,11 @@
 // the 64 rows of a row block and all columns of the tile. With split_k > 1 it may have fewer
 // columns, and its accumulators are first added over the slices of K.
 //
-//   store_chunk()                calls one of these three:
+//   store_chunk()                calls one of these four:
 //     store_by_tma()             the usual case: D is prepared in shared memory and copied by TMA
 //     store_transposed_by_tma()  the same, if the host has exchanged A and B (swap_ab)
-//     store_by_threads()         if TMA cannot copy D, or the activation is long
+//     store_unaligned_rows()     if TMA cannot copy D
+//     store_by_threads()         if the activation is long
 //       apply_epilogue()         computes an element of D (common/epilogue.cuh)
 //
 // A warp has 16 of the 64 rows (ptx/wgmma.cuh has the layout). Accumulators are stored in blocks of
@@ -17,6 +18,7 @@
 #include "../common/problem.cuh"
 #include "../common/split_k_reduction.cuh"
 #include "../common/store.cuh"
+#include "../common/unaligned_rows.cuh"
 #include "../ptx/data_movement.cuh"
 #include "../ptx/tensor_copy.cuh"
 #include "../ptx/warpgroup.cuh"
@@ -89,6 +91,8 @@ struct CollectiveEpilogue {
       store_transposed_by_tma(epilogue, chunk, group, accumulators);
     } else if constexpr (kShape.tensor_store) {
       store_by_tma(epilogue, chunk, group, accumulators);
+    } else if constexpr (!kLongActivation) {
+      store_unaligned_rows(epilogue, chunk, group, accumulators);
     } else {
       store_by_threads(epilogue, chunk, group, accumulators);
     }
@@ -242,6 +246,42 @@ struct CollectiveEpilogue {
                   stage + span * kSpanBytes + column * wgmma::kSwizzleBytes, hint);
       }
     }
+  }
+
+  // ---- Rows that TMA cannot copy ----------------------------------------------------------------
+  // A warp prepares strips of its 16 rows in shared memory (common/unaligned_rows.cuh).
+  static constexpr int kStripColumns =
+      strip_columns(kBlockColumns, kShape.epilogue_bytes_of_warp(), sizeof(TypeD));
+
+  __device__ __forceinline__ void store_unaligned_rows(
+      const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
+      const ChunkAccumulators& accumulators) const {
+    const int lane = threadIdx.x % 32, m0 = chunk.m0 + group.thread / 32 * 16;
+    UnalignedRows<kStripColumns> rows{
+        epilogue_stages, matrix_d(arguments, chunk.batch_index) + offset_d(arguments, m0, chunk.n0),
+        arguments.ldd, static_cast<int>(arguments.m) - m0,
+        static_cast<int>(arguments.n) - chunk.n0};
+    TypeD* const prepared_rows[2] = {rows.prepared(lane / 4), rows.prepared(lane / 4 + 8)};
+    int block_n0 = chunk.n0;
+#pragma unroll
+    for (int strip = 0; strip < kBlockColumns; strip += kStripColumns) {
+#pragma unroll
+      for (int column = 0; column < kStripColumns; column += 16) {
+        TypeD elements[8];
+        compute_block(epilogue, &accumulators[(strip + column) / 2], m0, block_n0, elements);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+          prepared_rows[i / 2 % 2][column + column_in_block(i)] = elements[i];
+        }
+        block_n0 += 16;
+        optimization_barrier(block_n0);
+      }
+      __syncwarp();
+      rows.store();
+      __syncwarp();
+      rows.advance();
+    }
+    store_tail_columns(epilogue, chunk, group, accumulators);
   }
 
   // ---- Threads ----------------------------------------------------------------------------------
