@@ -9,7 +9,8 @@ first; then all ways are timed in turn, round by round, so that a change of the 
 
     eager, graph, compiled    PyTorch's own products: plain, in a CUDA graph, by torch.compile with CUDA graphs
     ... + patch               the same with tunedgemm.torch.patch(model)
-    compiled + external       the same, with tunedgemm.torch.external_matmul timed beside torch.mm (option max_autotune_gemm)
+    autotuned                 compiled with the option max_autotune_gemm
+    autotuned + external      the same, with tunedgemm.torch.external_matmul timed beside torch.mm
 """
 import argparse
 import contextlib
@@ -118,9 +119,10 @@ def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, tokens: torch
     make = {"eager": lambda: step, "graph": lambda: captured(step), "compiled": lambda: compiled(step)}
     ways = {way: Way(model, False, make[way]) for way in wanted}
     if "compiled" in wanted and tokens.is_cuda:
-        race = {"external_matmul": [tunedgemm.torch.external_matmul], "max_autotune_gemm": True, "max_autotune_gemm_backends": "ATEN"}
-        quiet = {"autotune_num_choices_displayed": 0, "max_autotune_report_choices_stats": False}
-        ways["compiled + external"] = Way(model, False, lambda: compiled(step, **race, **quiet))
+        race = {"max_autotune_gemm": True, "max_autotune_gemm_backends": "ATEN", "autotune_num_choices_displayed": 0,
+                "max_autotune_report_choices_stats": False}
+        for name, candidates in [("autotuned", []), ("autotuned + external", [tunedgemm.torch.external_matmul])]:
+            ways[name] = Way(model, False, lambda: compiled(step, external_matmul=candidates, **race))
     return ways | {f"{way} + patch": Way(model, True, make[way]) for way in wanted}
 
 
