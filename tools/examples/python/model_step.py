@@ -13,7 +13,7 @@ first; then all ways are timed in turn, round by round, so that a change of the 
     autotuned + external      the same, with tunedgemm.torch.external_matmul timed beside torch.mm
 """
 import argparse
-import contextlib
+import copy
 import json
 import statistics
 import sys
@@ -93,40 +93,28 @@ def compiled(step, **options):
     return fast
 
 
-class Way:
-    """A way to run a step of a model, by its own products or patched."""
-
-    def __init__(self, model: torch.nn.Module, is_patched: bool, make):
-        self.model, self.is_patched = model, is_patched
-        with self.products():
-            self.step = make()
-
-    def products(self):
-        return tunedgemm.torch.patch(self.model) if self.is_patched else contextlib.nullcontext()
-
-    def seconds(self, count: int) -> float:
-        """Of one step, in the mean of `count` in a row."""
-        with self.products():
-            return seconds_of(self.step, count)
-
-
-def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, tokens: torch.Tensor) -> dict[str, Way]:
+def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, patched: torch.nn.Module, tokens: torch.Tensor) -> dict:
+    """What runs a step in each way, by name."""
     def step():
         return model(tokens).logits
 
-    torch._dynamo.reset()  # once: it forgets what was compiled before
-    wanted = arguments.ways or (["eager", "graph", "compiled"] if tokens.is_cuda else ["eager"])
-    make = {"eager": lambda: step, "graph": lambda: captured(step), "compiled": lambda: compiled(step)}
-    ways = {way: Way(model, False, make[way]) for way in wanted}
+    def patched_step():
+        return patched(tokens).logits
+
+    torch._dynamo.reset()
+    all_ways = {"eager": lambda step: step, "graph": captured, "compiled": compiled}
+    wanted = arguments.ways or (all_ways if tokens.is_cuda else ["eager"])
+    ways = {way: all_ways[way](step) for way in wanted}
     if "compiled" in wanted and tokens.is_cuda:
         race = {"max_autotune_gemm": True, "max_autotune_gemm_backends": "ATEN", "autotune_num_choices_displayed": 0,
                 "max_autotune_report_choices_stats": False}
-        for name, candidates in [("autotuned", []), ("autotuned + external", [tunedgemm.torch.external_matmul])]:
-            ways[name] = Way(model, False, lambda: compiled(step, external_matmul=candidates, **race))
-    return ways | {f"{way} + patch": Way(model, True, make[way]) for way in wanted}
+        ways["autotuned"] = compiled(step, **race)
+        ways["autotuned + external"] = compiled(step, external_matmul=[tunedgemm.torch.external_matmul], **race)
+    return ways | {f"{way} + patch": all_ways[way](patched_step) for way in wanted}
 
 
 def seconds_of(step, count: int) -> float:
+    """Of one step, in the mean of `count` in a row."""
     if not torch.cuda.is_available():
         start = time.perf_counter()
         for _ in range(count):
@@ -141,28 +129,23 @@ def seconds_of(step, count: int) -> float:
     return begin.elapsed_time(end) / count / 1e3
 
 
-def time_in_turn(ways: dict[str, Way]) -> dict[str, float]:
+def time_in_turn(ways: dict) -> dict[str, float]:
     """The median seconds of each way."""
     counts = {}
-    for name, way in ways.items():
-        way.seconds(3)
-        counts[name] = max(1, min(50, int(0.02 / way.seconds(3))))
+    for name, step in ways.items():
+        seconds_of(step, 3)
+        counts[name] = max(1, min(50, int(0.02 / seconds_of(step, 3))))
     seconds = {name: [] for name in ways}
     for _ in range(ROUNDS):
-        for name, way in ways.items():
-            seconds[name].append(way.seconds(counts[name]))
+        for name, step in ways.items():
+            seconds[name].append(seconds_of(step, counts[name]))
     return {name: statistics.median(each) for name, each in seconds.items()}
 
 
-def logits_of(way: Way) -> torch.Tensor:
-    with way.products():
-        return way.step().float().clone()
-
-
-def largest_difference(ways: dict[str, Way]) -> float:
+def largest_difference(ways: dict) -> float:
     """The largest difference of any way's logits from the first one's, relative to their spread."""
-    first = logits_of(next(iter(ways.values())))
-    return max(((logits_of(way) - first).abs().max() / first.std()).item() for way in ways.values())
+    logits = [step().float().clone() for step in ways.values()]
+    return max(((each - logits[0]).abs().max() / logits[0].std()).item() for each in logits)
 
 
 def draw(rows: list[dict], file: str, title: str) -> None:
@@ -193,9 +176,12 @@ def main() -> None:
             model(tokens_of(model, count))
     print(f"{len(shapes)} products; tuning those that are not in the cache", file=sys.stderr)
     shapes.tune(progress=True)
+    # A model of its own, with the same parameters: to patch and unpatch one between timings would cost compiled steps 5 us.
+    patched = copy.deepcopy(model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]})
+    tunedgemm.torch.patch(patched)
     rows = []
     for count in arguments.tokens:
-        ways = ways_of(arguments, model, tokens_of(model, count))
+        ways = ways_of(arguments, model, patched, tokens_of(model, count))
         difference = largest_difference(ways)
         seconds = time_in_turn(ways)
         rows.append({"tokens": count, "us": {name: 1e6 * each for name, each in seconds.items()}, "difference": difference})
