@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tunedgemm=${TUNEDGEMM:-build/quickstart/tools/tunedgemm}
 folder=tools/gallery
+models=(gpt2 llama)
 mkdir -p "$folder"
 
 measure() {
@@ -19,6 +20,11 @@ measure() {
   "$tunedgemm" ladder --json "$folder/ladder.json"
   if python3 -c 'import torch, triton' 2>/dev/null; then
     python3 tools/bench_triton.py --json "$folder/triton.json"
+  fi
+  if python3 -c 'import transformers, tunedgemm.torch' 2>/dev/null; then
+    for model in "${models[@]}"; do
+      python3 tools/examples/python/model_step.py "$model" --json "$folder/model_step_$model.json"
+    done
   fi
 }
 
@@ -29,11 +35,15 @@ draw() {
     "$python" tools/plot_bench.py "$folder/triton.json" -o "$folder/triton"
   fi
   "$python" tools/plot_ladder.py "$folder/ladder.json" -o "$folder/ladder"
+  for model in "${models[@]}"; do
+    "$python" tools/plot_model_step.py "$folder/model_step_$model.json" -o "$folder/model_step_$model"
+  done
   "$tunedgemm" order 1152 1152 1152 --types f16 --compare --json "$folder/order.json" \
     --config "block_m=128 block_n=128 block_k=64 group_m=3" --at-a-time 9
   "$python" tools/plot_order.py "$folder/order.json" -o "$folder/order"
   rm -f "$folder"/*.png "$folder/order.json"
   tools/update_readme.py headline "$folder"
+  tools/update_readme.py models "$folder"
   tools/update_readme.py gallery "$folder"
 }
 

@@ -14,6 +14,8 @@ import math
 import pathlib
 import sys
 
+from plot_model_step import read as read_model_step
+
 
 def time_text(us: float) -> str:
     for limit, unit, scale in ((1e3, "us", 1), (1e6, "ms", 1e3)):
@@ -163,6 +165,25 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
             f"ours, launched back to back ({rounds_text(run)}). {found}.", ""]
 
 
+def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
+    """The runs of model_step.py, and the range of their speedups."""
+    steps = {}
+    for name in ("gpt2", "llama"):
+        run = read_model_step(folder / f"model_step_{name}.json")
+        speedups = [speedup for row in run["rows"] for speedup in row["speedups"]]
+        steps[name] = run, f"{min(speedups):.2f} to {max(speedups):.2f}"
+    return steps
+
+
+def models(folder: pathlib.Path, root: pathlib.Path) -> str:
+    place = folder.resolve().relative_to(root).as_posix()
+    return "\n\n".join(
+        f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the model, random weights, "
+        f"{run['rows'][0]['tokens']} to {run['rows'][-1]['tokens']} tokens, on an {run['device']}: {speedups} times as fast as without "
+        f"this library.\n\n![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
+        for name, (run, speedups) in model_steps(folder).items())
+
+
 def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares = read_run(folder / "squares.json", "kernel")
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
@@ -171,6 +192,8 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
         f"On an {squares['device']}, {rows[0]['types'].split('→')[0]} {rows[0]['layout']}, {len(ratios)} sizes from {rows[0]['m']} to "
         f"{rows[-1]['m']} cubed: {mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. Isolated launches, "
         f"cold inputs, medians of {squares['rounds']} interleaved rounds; [more results below](#benchmarks).", "",
+        "A step of a model in PyTorch: "
+        + ", ".join(f"{speedups} times as fast ({name})" for name, (_, speedups) in model_steps(folder).items()) + "; [how](#python).", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
     ])
 
@@ -199,7 +222,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
 
 def content_of(marker: str, source: pathlib.Path, root: pathlib.Path) -> str:
     if source.is_dir():
-        return headline(source, root) if marker == "headline" else gallery(source, root)
+        return {"headline": headline, "models": models}.get(marker, gallery)(source, root)
     return table(json.loads(source.read_text(encoding="utf-8")))
 
 

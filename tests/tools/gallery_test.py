@@ -14,7 +14,7 @@ from plotting import PYTHON, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
-PICTURES = ("ladder", "order", "squares")
+PICTURES = ("ladder", "model_step_gpt2", "model_step_llama", "order", "squares")
 
 
 class Gallery(unittest.TestCase):

@@ -51,6 +51,9 @@ class UpdateReadme(unittest.TestCase):
                     "began_at": "2026-01-02 03:04:05", "rounds": 7, "cool_down_ms": 20, "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
         for name in ("squares", "ladder", "types"):
             (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+        steps = {"model": "a model", "blocks": 2, "device": "A GPU", "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}]}
+        for name in ("gpt2", "llama"):
+            (folder / f"model_step_{name}.json").write_text(json.dumps(steps), encoding="utf-8")
         self.results = folder
         return folder
 
@@ -71,8 +74,22 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in ("On an A GPU, f16 nn, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
-                     "(least 1.00, at 1000)", "7 interleaved rounds", "squares.svg)"):
+                     "(least 1.00, at 1000)", "7 interleaved rounds", "squares.svg)", "1.20 to 1.20 times as fast (gpt2)"):
             self.assertIn(part, text)
+
+    def test_writes_the_models(self):
+        folder = self.write_gallery()
+        self.readme.write_text(README.replace("results", "models"), encoding="utf-8")
+        self.assertEqual(self.update("models").returncode, 0)
+        text = self.readme.read_text(encoding="utf-8")
+        for part in ("2 blocks of the model", "8 to 8 tokens, on an A GPU: 1.20 to 1.20 times", "model_step_llama.svg)"):
+            self.assertIn(part, text)
+        (folder / "model_step_llama.json").write_text("{}", encoding="utf-8")
+        result = self.update("models")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("update_readme.py: ", result.stderr)
+        self.assertIn("model_step_llama.json is not what model_step.py --json writes", result.stderr)
+        self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
 
     def test_a_file_that_cannot_be_used_is_named(self):
         folder = self.write_gallery()

@@ -1,4 +1,5 @@
 """The programs in tools/examples/python run as they are."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -24,6 +25,7 @@ def test_serving_linear():
 def test_model_step(tmp_path):
     pytest.importorskip("torch", minversion="2.10")
     pytest.importorskip("transformers")
-    pytest.importorskip("matplotlib")
-    text = run("model_step.py", "tiny", "--tokens", "1", "9", "--ways", "eager", "--plot", tmp_path / "tiny.svg")
-    assert "tiny, 9 tokens, us a step: eager" in text and (tmp_path / "tiny.svg").exists()
+    text = run("model_step.py", "tiny", "--tokens", "1", "9", "--ways", "eager", "--json", tmp_path / "tiny.json")
+    assert "tiny, 9 tokens, us a step: eager" in text
+    rows = json.loads((tmp_path / "tiny.json").read_text())["rows"]
+    assert [row["tokens"] for row in rows] == [1, 9] and rows[0]["us"].keys() == {"eager", "eager + patch"}

@@ -1,6 +1,7 @@
 """Times a step of a language model with PyTorch's products and with tuned ones.
 
-    python model_step.py llama --tokens 1 8 64 512 4096 --plot llama.svg
+    python model_step.py llama --tokens 1 8 64 512 4096 --json llama.json
+    python ../../plot_model_step.py llama.json -o llama
 
 The model has the layers of the named one, as transformers builds them from its config, with random weights, and a few of its blocks
 (--blocks). Up to 64 tokens a step decodes one token for each of so many sequences; a longer one is the prefill of one sequence. Attention
@@ -44,8 +45,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, nargs="+", default=[1, 8, 64, 512, 4096], metavar="M")
     parser.add_argument("--blocks", type=int, default=2, help="of the model (2)")
     parser.add_argument("--ways", nargs="+", choices=["eager", "graph", "compiled"], help="default: all that the device has")
-    parser.add_argument("--json", metavar="FILE", help="write the times there")
-    parser.add_argument("--plot", metavar="FILE", help="draw the ratios there, as .svg or .png (needs matplotlib)")
+    parser.add_argument("--json", metavar="FILE", help="write the times there, for tools/plot_model_step.py")
     return parser.parse_args()
 
 
@@ -148,27 +148,8 @@ def largest_difference(ways: dict) -> float:
     return max(((each - logits[0]).abs().max() / logits[0].std()).item() for each in logits)
 
 
-def draw(rows: list[dict], file: str, title: str) -> None:
-    from matplotlib import pyplot
-    figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
-    names = [name for name in rows[0]["us"] if "+" in name]
-    width = 0.8 / len(names)
-    for i, name in enumerate(names):
-        ratios = [row["us"][name.split(" + ")[0]] / row["us"][name] for row in rows]
-        bars = axes.bar([x + i * width for x in range(len(rows))], ratios, width, label=name)
-        axes.bar_label(bars, fmt="%.2f", fontsize=7)
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(rows))], [f"{row['tokens']}" for row in rows])
-    axes.set(xlabel="tokens in a step", ylabel="times as fast as PyTorch's own products", title=title)
-    axes.legend(fontsize=8)
-    figure.savefig(file)
-
-
 def main() -> None:
     arguments = parse_arguments()
-    if arguments.plot:
-        import matplotlib  # now, not after the measurements, should it be missing
-        matplotlib.use("Agg")
     torch.set_grad_enabled(False)
     model = build(arguments)
     with tunedgemm.torch.record() as shapes:
@@ -190,9 +171,8 @@ def main() -> None:
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"model": arguments.model, "blocks": arguments.blocks, "device": device, "rows": rows}, file, indent=1)
-    if arguments.plot:
-        draw(rows, arguments.plot, f"{arguments.model}, {arguments.blocks} blocks, {device}")
+            json.dump({"model": arguments.model, "blocks": arguments.blocks, "device": device, "pytorch": torch.__version__,
+                       "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":
