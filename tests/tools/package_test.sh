@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the library, builds a program against it with CMake and with pkg-config, checks the
-# exported symbols, and includes the sources in another project. package_test.sh BUILD_FOLDER
-# EXAMPLE.c SOURCE_FOLDER
+# Installs the library, builds a program against it with CMake and with pkg-config, makes the Debian
+# packages, checks the exported symbols, and includes the sources in another project.
+# package_test.sh BUILD_FOLDER EXAMPLE.c SOURCE_FOLDER
 set -euo pipefail
 build=$1
 example=$2
@@ -33,6 +33,25 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # the flags are several words
 cc "$example" -o "$folder/user" $(pkg-config --cflags --libs tunedgemm)
 LD_LIBRARY_PATH=$libraries "$folder/user"
+
+# The Debian packages have what was installed, and one package needs another one of its own version.
+if command -v dpkg-deb >/dev/null; then
+  cpack --config "$build/CPackConfig.cmake" -B "$folder/deb" >/dev/null
+  packages=("$folder"/deb/libtunedgemm-dev_*.deb "$folder"/deb/libtunedgemm0_*.deb "$folder"/deb/tunedgemm-tools_*.deb)
+  for package in "${packages[@]}"; do
+    dpkg-deb -x "$package" "$folder/root"
+  done
+  version=$(dpkg-deb -f "${packages[1]}" Version)
+  test "$(dpkg-deb -f "${packages[0]}" Depends)" = "libtunedgemm0 (= $version)"
+  dpkg-deb -f "${packages[2]}" Depends | grep -q libsqlite3-0
+  test "$("$folder/root/usr/bin/tune-all" --version)" = "tune-all $version"
+  for installed in $(cd "$folder/usr" && find . -not -type d); do
+    test -e "$folder/root/usr/$installed"
+  done
+  for name in libtunedgemm0 libtunedgemm-dev tunedgemm-tools; do
+    cmp "$folder/root/usr/share/doc/$name/copyright" "$sources/LICENSE"
+  done
+fi
 
 # The library exports neither C++ symbols nor symbols of its dependencies.
 foreign=$(nm -D --defined-only "$libraries/libtunedgemm.so" | awk '{print $3}' | grep -v '^tunedgemm_' || true)
