@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "kernel_templates/base/environment.h"
 #include "kernel_templates/base/process_fork.h"
 #include "kernel_templates/base/text.h"
 
@@ -17,13 +18,24 @@ namespace {
 
 constexpr const char* kLoggerName = "tunedgemm";
 
+// Sets the level that $TUNEDGEMM_LOG names.
+void set_level(spdlog::logger& created) {
+  const std::string level = environment("TUNEDGEMM_LOG");
+  created.set_level(level == "off"    ? spdlog::level::off
+                    : level == "info" ? spdlog::level::info
+                                      : spdlog::level::warn);
+  if (!level.empty() && level != "off" && level != "warn" && level != "info") {
+    created.warn("TUNEDGEMM_LOG is \"{}\"; use off, warn or info", printable(level, Lines::kOne));
+  }
+}
+
 std::shared_ptr<spdlog::logger> logger() {
   if (auto registered = spdlog::get(kLoggerName)) {
     return registered;
   }
   try {
     auto created = spdlog::stderr_color_mt(kLoggerName);
-    created->set_level(spdlog::level::warn);
+    set_level(*created);
     return created;
   } catch (const spdlog::spdlog_ex&) {
     // Another thread has registered the logger in the meantime.
@@ -75,6 +87,11 @@ void send_log_to(std::function<void(LogLevel, std::string_view)> listener) {
   forwarder->set_level(spdlog::level::info);
   spdlog::drop(kLoggerName);
   spdlog::register_logger(std::move(forwarder));
+}
+
+void send_log_to_standard_error() {
+  const ForkGuard guard;
+  spdlog::drop(kLoggerName);  // the next message makes it anew
 }
 
 }  // namespace tunedgemm::internal

@@ -1,8 +1,8 @@
 #pragma once
 
-// The library's log: the spdlog logger "tunedgemm" on standard error, at level warn unless the
-// program sets another level. If the program has already registered a logger with that name, the
-// library uses that logger. Any thread may log.
+// The library's log: the spdlog logger "tunedgemm" on standard error, at level warn unless
+// $TUNEDGEMM_LOG (off, warn, info) or the program sets another level. If the program has already
+// registered a logger with that name, the library uses that logger. Any thread may log.
 
 #include <functional>
 #include <string_view>
@@ -18,5 +18,7 @@ enum class LogLevel { kInfo, kWarning };
 /// From now on all messages go only to the listener, which must not throw and may be called by any
 /// thread. This lets a process forward its log to another process.
 void send_log_to(std::function<void(LogLevel, std::string_view)> listener);
+/// Undoes send_log_to().
+void send_log_to_standard_error();
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,9 @@
 #include "runtime/calls/arguments.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
@@ -107,17 +109,49 @@ std::optional<Policy> checked_policy(std::int32_t number) {
                                             : std::optional(static_cast<Policy>(number));
 }
 
-Policy policy_of_environment() {
-  const std::string text = environment("TUNEDGEMM_POLICY");
+// The value of an environment variable, or the default if it is unset.
+template <class Value>
+Value value_of_environment(const char* variable, Value otherwise,
+                           std::optional<Value> (*parse)(std::string_view), const char* allowed) {
+  const std::string text = environment(variable);
   if (text.empty()) {
-    return Policy::kTune;
+    return otherwise;
   }
-  const auto parsed = parse_policy(text);
+  const std::optional<Value> parsed = parse(text);
   if (!parsed) {
-    refuse("TUNEDGEMM_POLICY is \"" + text +
-           "\"; use tune, tune_in_background, compile, stored or fail");
+    refuse(std::string(variable) + " is \"" + text + "\"; use " + allowed);
   }
   return *parsed;
+}
+
+template <class Number>
+std::optional<Number> parse_positive(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole && number > 0 && std::isfinite(static_cast<double>(number))
+             ? std::optional(number)
+             : std::nullopt;
+}
+
+Policy policy_of_environment() {
+  return value_of_environment("TUNEDGEMM_POLICY", Policy::kTune, parse_policy,
+                              "tune, tune_in_background, compile, stored or fail");
+}
+
+Rigor rigor_of_environment() {
+  return value_of_environment("TUNEDGEMM_RIGOR", Rigor::kNormal, parse_rigor,
+                              "quick, normal or exhaustive");
+}
+
+double tune_seconds_of_environment() {
+  return value_of_environment("TUNEDGEMM_TUNE_SECONDS", 0.0, parse_positive<double>,
+                              "a number of seconds above 0");
+}
+
+// The device reads the variable itself.
+void check_threads_of_environment() {
+  value_of_environment("TUNEDGEMM_THREADS", 0, parse_positive<int>, "a number of threads above 0");
 }
 
 template <class Number>
@@ -163,10 +197,13 @@ ContextOptions checked_options(const tunedgemm_context_options* caller_options) 
   options.device.ordinal = whole.ordinal;
   options.device.host_threads = whole.host_threads;
   options.policy = policy ? *policy : policy_of_environment();
-  if (whole.rigor != TUNEDGEMM_RIGOR_DEFAULT) {
-    options.rigor = static_cast<Rigor>(whole.rigor);
+  options.rigor = whole.rigor == TUNEDGEMM_RIGOR_DEFAULT ? rigor_of_environment()
+                                                         : static_cast<Rigor>(whole.rigor);
+  options.budget = {whole.tune_seconds > 0 ? whole.tune_seconds : tune_seconds_of_environment(),
+                    whole.tune_candidates};
+  if (whole.host_threads == 0) {
+    check_threads_of_environment();
   }
-  options.budget = {whole.tune_seconds, whole.tune_candidates};
   if (whole.cache_path != nullptr) {
     options.store.path = whole.cache_path;
     options.store.access = *whole.cache_path == '\0' ? StoreOptions::Access::kMemoryOnly

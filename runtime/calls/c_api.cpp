@@ -363,6 +363,22 @@ const char* tunedgemm_error_message(void) {
   return error_message().c_str();
 }
 
+void tunedgemm_set_log(tunedgemm_log_function function, void* user_data) {
+  guarded([&] {
+    if (function == nullptr) {
+      tunedgemm::internal::send_log_to_standard_error();
+      return TUNEDGEMM_STATUS_OK;
+    }
+    tunedgemm::internal::send_log_to(
+        [=](tunedgemm::internal::LogLevel level, std::string_view sentence) {
+          const bool is_warning = level == tunedgemm::internal::LogLevel::kWarning;
+          function(user_data, is_warning ? TUNEDGEMM_LOG_WARNING : TUNEDGEMM_LOG_INFO,
+                   std::string(sentence).c_str());
+        });
+    return TUNEDGEMM_STATUS_OK;
+  });
+}
+
 #define TUNEDGEMM_TEXT_OF(number) #number
 #define TUNEDGEMM_VERSION_TEXT(major, minor, patch) \
   TUNEDGEMM_TEXT_OF(major) "." TUNEDGEMM_TEXT_OF(minor) "." TUNEDGEMM_TEXT_OF(patch)

@@ -1,6 +1,7 @@
 #include "runtime/context/context.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "kernel_templates/base/text.h"
 #include "runtime/calls/arguments.h"
 #include "runtime/process/tuning_worker.h"
+#include "tuner/evaluator.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -58,6 +60,12 @@ std::optional<Hit> to_hit(Record record, const Problem& problem, const DeviceLim
 
 double compile_seconds(const ContextOptions& options) {
   return std::max(search_limits_of(options.rigor, options.budget).seconds, kLeastCompileSeconds);
+}
+
+// "512 x 128 x 256, f16→f16 ieee", for the log.
+std::string title_of(const Problem& problem) {
+  return std::to_string(problem.m) + " x " + std::to_string(problem.n) + " x " +
+         std::to_string(problem.k) + ", " + types_text(problem);
 }
 
 }  // namespace
@@ -323,7 +331,19 @@ Context::TunedMiss Context::tune_missing(const Problem& canonical, std::int64_t 
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
   const BackgroundTuner::Interruption interruption(background_);
+  const double limit = search_limits_of(tuning.rigor, tuning.budget).seconds;
+  std::ostringstream sentence;
+  sentence << "a call tunes " << title_of(canonical);
+  if (std::isfinite(limit)) {
+    sentence << ", in at most " << limit << " s";
+  }
+  log_info(sentence.str());
   TuneResult result = tuning_.tune_missing(canonical, tuning, tuned_before);
+  if (result.record) {
+    log_info("the call's winner for " + title_of(canonical) + " is of the family " +
+             result.record->family + ": " + four_digits(result.record->measurement.median_us) +
+             " us");
+  }
   if (!result.record) {
     log_warning("not tuned: " + result.tuning.failure);
     const std::vector<TrialRecord>& trials = result.tuning.trials;

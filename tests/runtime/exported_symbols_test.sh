@@ -18,6 +18,7 @@ tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes
 tunedgemm_problem_init
 tunedgemm_run
+tunedgemm_set_log
 tunedgemm_status_name
 tunedgemm_version"
 

@@ -310,7 +310,7 @@ typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
 
 /** The limit of one tuning. A less complete result never replaces a more complete one. */
 typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
-  TUNEDGEMM_RIGOR_DEFAULT = 0,   /**< NORMAL. */
+  TUNEDGEMM_RIGOR_DEFAULT = 0,   /**< $TUNEDGEMM_RIGOR, else NORMAL. */
   TUNEDGEMM_RIGOR_QUICK = 1,     /**< 5 seconds, 12 candidates. */
   TUNEDGEMM_RIGOR_NORMAL = 2,    /**< 30 seconds, 32 candidates. */
   TUNEDGEMM_RIGOR_EXHAUSTIVE = 3 /**< All but the hopeless candidates, without a time limit. */
@@ -327,7 +327,8 @@ typedef struct tunedgemm_context_options {
   const char* cache_path;
   tunedgemm_policy policy; /**< On a miss. */
   tunedgemm_rigor rigor;   /**< The limit of one tuning. */
-  double tune_seconds;     /**< The time limit, with compilation; 0: the rigor's. */
+  /** The time limit, with compilation; 0: $TUNEDGEMM_TUNE_SECONDS, else the rigor's. */
+  double tune_seconds;
   int32_t tune_candidates; /**< The limit of candidates; 0: the rigor's. */
 } tunedgemm_context_options;
 
@@ -365,6 +366,24 @@ TUNEDGEMM_API size_t tunedgemm_context_report(tunedgemm_context* context, char* 
  * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
 TUNEDGEMM_API const char* tunedgemm_error_message(void);
 
+/** The importance of a message. */
+typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
+  TUNEDGEMM_LOG_INFO = 1,   /**< An expected event, such as a tuning that begins. */
+  TUNEDGEMM_LOG_WARNING = 2 /**< A problem that the library worked around. */
+} tunedgemm_log_level;
+
+/** Receives a message, a sentence that lives during the call. Any thread may call it, one at a
+ * time. It must not throw and must not call this library. */
+typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level level,
+                                       const char* sentence);
+
+/** From now on sends the messages of all contexts, of both levels, to a function. By default
+ * warnings go to standard error, by the spdlog logger "tunedgemm", which a C++ program may replace;
+ * with $TUNEDGEMM_LOG = "info" all messages do, with "off" none.
+ * @param function   NULL restores the default. A message under way may still reach the old function.
+ * @param user_data  Passed to the function. */
+TUNEDGEMM_API void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
+
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
 
@@ -374,7 +393,7 @@ TUNEDGEMM_API const char* tunedgemm_version(void);
 
 /** @page page_contracts  Contracts
  * - Errors: Unless a call returns TUNEDGEMM_STATUS_OK, it launched nothing. The library never
- *   prints, aborts or exits; it logs warnings through the spdlog logger "tunedgemm".
+ *   aborts or exits, and prints nothing but warnings, which tunedgemm_set_log() takes over.
  * - Structs: `struct_size` is sizeof in the caller's version; the _init functions set it. New
  *   members come at the end, and a shorter struct is completed with defaults. Structs are not kept.
  *   Enumerators keep their numbers; any other number is an invalid argument.

@@ -1,0 +1,155 @@
+// What the environment sets for contexts that do not say otherwise, and where messages go.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/base/log.h"
+#include "runtime/calls/arguments.h"
+#include "tests/support/catch.h"
+#include "tests/support/environment_variable.h"
+#include "tests/support/temporary_folder.h"
+#include "tunedgemm/tunedgemm.hpp"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::Equals;
+
+ContextOptions default_options() {
+  return checked_options(static_cast<const tunedgemm_context_options*>(nullptr));
+}
+
+std::string refusal_with(const char* variable, const std::string& value) {
+  const EnvironmentVariable set(variable, value);
+  try {
+    static_cast<void>(default_options());
+    return "";
+  } catch (const CallError& error) {
+    return error.what();
+  }
+}
+
+using Messages = std::vector<std::pair<tunedgemm_log_level, std::string>>;
+
+// Collects the library's messages during its lifetime.
+class [[nodiscard]] CollectedLog {
+ public:
+  CollectedLog() {
+    const auto collect = [](void* log, tunedgemm_log_level level, const char* sentence) {
+      static_cast<CollectedLog*>(log)->messages_.emplace_back(level, sentence);
+    };
+    tunedgemm_set_log(collect, this);
+  }
+  ~CollectedLog() { tunedgemm_set_log(nullptr, nullptr); }
+  CollectedLog(const CollectedLog&) = delete;
+  CollectedLog& operator=(const CollectedLog&) = delete;
+
+  const Messages& messages() const { return messages_; }
+
+ private:
+  Messages messages_;
+};
+
+// What the function writes to standard error.
+template <class Function>
+std::string standard_error_of(const Function& function) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "stderr";
+  std::fflush(stderr);
+  const int before = dup(STDERR_FILENO);
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  REQUIRE(file != nullptr);
+  dup2(fileno(file), STDERR_FILENO);
+  function();
+  std::fflush(stderr);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  std::fclose(file);
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string written_with(const std::string& level) {
+  const EnvironmentVariable set("TUNEDGEMM_LOG", level);
+  tunedgemm_set_log(nullptr, nullptr);  // makes the next message read the variable
+  std::string text = standard_error_of([] {
+    log_info("an event");
+    log_warning("a trouble");
+  });
+  tunedgemm_set_log(nullptr, nullptr);
+  return text;
+}
+
+TEST_CASE("The environment sets rigor and time limit of contexts that leave them open") {
+  CHECK(default_options().rigor == Rigor::kNormal);
+  CHECK(default_options().budget.seconds == 0);
+  const EnvironmentVariable rigor("TUNEDGEMM_RIGOR", "quick");
+  const EnvironmentVariable seconds("TUNEDGEMM_TUNE_SECONDS", "2.5");
+  CHECK(default_options().rigor == Rigor::kQuick);
+  CHECK(default_options().budget.seconds == 2.5);
+
+  tunedgemm_context_options options;
+  tunedgemm_context_options_init(&options);
+  options.rigor = TUNEDGEMM_RIGOR_EXHAUSTIVE;
+  options.tune_seconds = 7;
+  CHECK(checked_options(&options).rigor == Rigor::kExhaustive);
+  CHECK(checked_options(&options).budget.seconds == 7);
+}
+
+TEST_CASE("A value in the environment that cannot be used is refused by its name") {
+  CHECK_THAT(refusal_with("TUNEDGEMM_RIGOR", "Quick"),
+             Equals("TUNEDGEMM_RIGOR is \"Quick\"; use quick, normal or exhaustive"));
+  for (const char* value : {"0", "-1", "10s", "nan", "inf", " "}) {
+    CHECK_THAT(refusal_with("TUNEDGEMM_TUNE_SECONDS", value),
+               Equals(std::string("TUNEDGEMM_TUNE_SECONDS is \"") + value +
+                      "\"; use a number of seconds above 0"));
+  }
+  for (const char* value : {"abc", "0", "1.5", "99999999999999999999"}) {
+    CHECK_THAT(refusal_with("TUNEDGEMM_THREADS", value),
+               ContainsSubstring(std::string("TUNEDGEMM_THREADS is \"") + value + "\""));
+  }
+  CHECK_THAT(refusal_with("TUNEDGEMM_POLICY", "never"), ContainsSubstring("TUNEDGEMM_POLICY is"));
+}
+
+TEST_CASE("A function of the program receives the messages, among them that a call tunes") {
+  const CollectedLog log;
+  const tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
+                                    .host_threads = 1,
+                                    .cache_path = "",
+                                    .policy = TUNEDGEMM_POLICY_TUNE,
+                                    .rigor = TUNEDGEMM_RIGOR_QUICK,
+                                    .tune_seconds = 1});
+  const std::vector<float> a(8 * 10, 1), b(10 * 9, 1);
+  std::vector<float> d(8 * 9, std::nanf(""));
+  tunedgemm::tuned_matmul(context, {.m = 8, .n = 9, .k = 10},
+                          {.a = a.data(), .b = b.data(), .d = d.data()});
+  CHECK(d == std::vector<float>(8 * 9, 10));
+  const Messages::value_type begin{TUNEDGEMM_LOG_INFO,
+                                   "a call tunes 8 x 9 x 10, f32→f32 ieee, in at most 1 s"};
+  CHECK(std::ranges::count(log.messages(), begin) == 1);
+  CHECK_THAT(log.messages().back().second,
+             ContainsSubstring("the call's winner for 8 x 9 x 10, f32→f32 ieee is of the family "));
+}
+
+TEST_CASE("The environment says which messages reach standard error") {
+  const std::string usual = written_with("warn");
+  CHECK_THAT(usual, ContainsSubstring("a trouble") && !ContainsSubstring("an event"));
+  CHECK_THAT(written_with("info"), ContainsSubstring("a trouble") && ContainsSubstring("an event"));
+  CHECK(written_with("off").empty());
+  CHECK_THAT(written_with("loud"),
+             ContainsSubstring("TUNEDGEMM_LOG is \"loud\"; use off, warn or info") &&
+                 ContainsSubstring("a trouble") && !ContainsSubstring("an event"));
+}
+
+}  // namespace
+}  // namespace tunedgemm::internal
