@@ -1,5 +1,7 @@
 """Code shared by the plot scripts: loading matplotlib, error messages, saving pictures."""
 import argparse
+import html
+import io
 import pathlib
 import sys
 
@@ -24,11 +26,30 @@ def load_pyplot():
     return pyplot
 
 
-def save(figure, prefix: str) -> None:
-    """Writes PREFIX.png and PREFIX.svg."""
-    for ending, options in ((".png", {"dpi": 150}), (".svg", {"metadata": {"Date": None}})):
+# Colours that an .svg shows on a dark page, by those that the figures use for text, lines and background.
+DARK = {"#ffffff": "#0d1117", "#000000": "#c9d1d9", "#555555": "#9aa4af", "#dddddd": "#30363d"}
+DARK_STYLE = "".join(f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n' for light, dark in DARK.items() for kind in ("fill", "stroke"))
+
+
+def readable(svg: str, title: str, description: str) -> str:
+    """The picture with a title and a description for people who hear it, and with colours for dark pages."""
+    head, rest = svg.split("<svg ", 1)
+    attributes, body = rest.split(">", 1)
+    body = body.replace("</style>", "\ntext {fill: #000000}\n@media (prefers-color-scheme: dark) {\n"
+                        f"text {{fill: {DARK['#000000']}}}\n{DARK_STYLE}}}\n</style>", 1)
+    return (f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n <title id="title">{html.escape(title)}</title>\n'
+            f' <desc id="description">{html.escape(description)}</desc>{body}')
+
+
+def save(figure, prefix: str, title: str, description: str) -> None:
+    """Writes PREFIX.png and PREFIX.svg. The title says what the picture shows, the description what it says."""
+    vectors = io.StringIO()
+    figure.savefig(vectors, format="svg", metadata={"Date": None})
+    for ending, write in ((".png", lambda file: figure.savefig(file, dpi=150)),
+                          (".svg", lambda file: pathlib.Path(file).write_text(readable(vectors.getvalue(), title, description),
+                                                                             encoding="utf-8"))):
         try:
-            figure.savefig(prefix + ending, **options)
+            write(prefix + ending)
         except OSError as error:
             raise fail(f"{prefix}{ending} cannot be written: {error.strerror}", error) from error
 

@@ -167,7 +167,7 @@ def draw(runs: list[Run], prefix: str) -> None:
     figure.text(left, 1 - 0.15 / height, title, fontsize=15, fontweight="bold", va="top")
     figure.text(left, 1 - 0.5 / height, subtitle, fontsize=10.5, color="#555555", va="top")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height), w_pad=0.12, h_pad=0.12)
-    save(figure, prefix)
+    save(figure, prefix, title, f"TFLOP/s over size, for {', '.join(dict.fromkeys(run.label for run in runs))}; {subtitle}")
 
 
 def labels_of(paths: list[pathlib.Path], given: str | None) -> list[str]:

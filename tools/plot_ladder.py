@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Plots the results of `tunedgemm ladder --json`: a bar for each step, from the naive loop to the winner.
+"""Plots the results of `tunedgemm ladder --json`: a dot for each step, from the naive loop to the winner.
 
     tunedgemm ladder --json ladder.json
     tools/plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
 
-The bars are on a logarithmic scale, labelled with GFLOP/s and the speedup over the previous step. Needs
+The dots are on a logarithmic scale, labelled with TFLOP/s and the speedup over the previous step. Needs
 matplotlib (Debian: python3-matplotlib).
 """
 import json
@@ -12,7 +12,7 @@ import pathlib
 
 from drawing import fail, load_pyplot, parse_command_line, save
 
-COLOURS = {"step": "#9FB8C8", "tuned": "#0072B2", "vendor": "#D55E00"}
+COLOURS = {"step": "#7A99AC", "tuned": "#0072B2", "vendor": "#D55E00"}
 
 
 def read(path: pathlib.Path) -> dict:
@@ -39,22 +39,22 @@ def colour_of(contender: dict) -> str:
 
 def draw_panel(axes, row: dict) -> None:
     contenders = row["contenders"]
-    gflops = [1000 * contender["tflops"] for contender in contenders]
-    axes.barh(range(len(contenders)), gflops, color=[colour_of(contender) for contender in contenders], height=0.7)
-    for step, speed in enumerate(gflops):
-        times = f"  ×{speed / gflops[step - 1]:.2f}" if step else ""
-        axes.text(speed * 1.06, step, f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}", va="center", fontsize=10,
-                  fontweight="bold")
-        axes.text(1.0, step, times, va="center", ha="right", fontsize=10, color="#555555",
-                  transform=axes.get_yaxis_transform())
+    tflops = [contender["tflops"] for contender in contenders]
+    for step, (contender, speed) in enumerate(zip(contenders, tflops)):
+        axes.plot([speed], [step], "o", color=colour_of(contender), markersize=8)
+        times = f"  ×{speed / tflops[step - 1]:.2f}" if step else ""
+        axes.annotate(f"{speed:.3g}{times}", (speed, step), (9, 0), textcoords="offset points", va="center", fontsize=10)
     axes.set_yticks(range(len(contenders)), [contender["contender"] for contender in contenders])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlim(min(gflops) / 2, max(gflops) * 12)
-    axes.set_xlabel("GFLOP/s")
+    axes.set_xlim(min(tflops) / 2, max(tflops) * 12)
+    axes.set_xlabel("TFLOP/s")
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
+    axes.set_axisbelow(True)
     axes.set_title(f"{row['m']} × {row['n']} × {row['k']}, {row['types']} {row['layout']}", loc="left", fontsize=12)
-    for side in ("top", "right"):
+    for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
 
 
 def draw(document: dict, prefix: str) -> None:
@@ -65,13 +65,15 @@ def draw(document: dict, prefix: str) -> None:
     figure, axes = pyplot.subplots(1, len(rows), figsize=(width, height), squeeze=False, layout="constrained")
     for cell, row in zip(axes.flat, rows):
         draw_panel(cell, row)
-    figure.text(0.2 / width, 1 - 0.12 / height, f"From the naive loop to the tuned kernel: {document['device']}", fontsize=14,
-                fontweight="bold", va="top")
+    title = f"From the naive loop to the tuned kernel: {document['device']}"
+    figure.text(0.2 / width, 1 - 0.12 / height, title, fontsize=14, fontweight="bold", va="top")
     vendor = f", {document['vendor']}" if document["vendor"] else ""
     figure.text(0.2 / width, 1 - 0.45 / height, f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; "
-                "right: speedup over the previous step", fontsize=10, color="#555555", va="top")
+                "×: speedup over the previous step", fontsize=10, color="#555555", va="top")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height))
-    save(figure, prefix)
+    save(figure, prefix, title, "TFLOP/s: " + "; ".join(
+        f"{row['m']} x {row['n']} x {row['k']}: "
+        + ", ".join(f"{contender['contender']} {contender['tflops']:.3g}" for contender in row["contenders"]) for row in rows))
 
 
 def main() -> None:

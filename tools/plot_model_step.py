@@ -41,12 +41,13 @@ def draw(document: dict, prefix: str) -> None:
     axes.set_xticks([x + 0.42 - width / 2 for x in range(len(rows))], [f"{row['tokens']}" for row in rows])
     axes.set_xlabel("tokens in a step")
     axes.set_ylabel("speedup")
-    axes.set_title(f"A step of {document['model']} ({document['blocks']} blocks) in PyTorch, {document['device']}", loc="left",
-                   fontsize=12)
+    title = f"A step of {document['model']} ({document['blocks']} blocks) in PyTorch, {document['device']}"
+    axes.set_title(title, loc="left", fontsize=12)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(fontsize=9, frameon=False, ncols=2)
-    save(figure, prefix)
+    save(figure, prefix, title, "Speedup by tuned products: " + "; ".join(
+        f"{row['tokens']} tokens: " + ", ".join(f"{way} {speedup:.2f}" for way, speedup in zip(ways, row["speedups"])) for row in rows))
 
 
 def main() -> None:

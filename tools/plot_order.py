@@ -29,6 +29,10 @@ def read(path: pathlib.Path) -> dict:
     return document
 
 
+def counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def draw_panel(axes, order: dict, document: dict) -> None:
     from matplotlib.colors import ListedColormap
 
@@ -43,18 +47,28 @@ def draw_panel(axes, order: dict, document: dict) -> None:
     axes.spines[:].set_visible(False)
     axes.set_title(order["name"], loc="left", fontsize=11)
     first = order["first_wave"]
-    axes.set_xlabel(f"first wave (dark): {first['tiles']} tiles read\n{first['rows']} rows of A and {first['columns']} columns of B",
-                    loc="left")
+    axes.set_xlabel(f"first wave: {first['tiles']} tiles read\n{counted(first['rows'], 'row')} of A and {counted(first['columns'], 'column')} "
+                    "of B", loc="left")
 
 
 def draw(document: dict, prefix: str) -> None:
     pyplot = load_pyplot()
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     orders = document["orders"]
     figure, axes = pyplot.subplots(1, len(orders), figsize=(4.4 * len(orders), 5.6), squeeze=False, layout="constrained")
     for cell, order in zip(axes.flat, orders):
         draw_panel(cell, order, document)
     figure.suptitle(document["title"] + "\n", fontsize=13, fontweight="bold")
-    save(figure, prefix)
+    figure.legend(handles=[Patch(color=FIRST, label="first wave"), Patch(color=OTHERS[0], label="later, even waves"),
+                           Patch(color=OTHERS[1], label="later, odd waves"), Line2D([], [], color=PATH, label="order of the tiles")],
+                  loc="lower center", ncols=min(4, 2 * len(orders)), frameon=False)
+    figure.get_layout_engine().set(rect=(0, 0.1, 1, 0.9))
+    save(figure, prefix, document["title"], "The tiles of D in the order in which they are computed: " + ", ".join(
+        f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} of A and "
+        f"{counted(order['first_wave']['columns'], 'column')} of B)"
+        for order in orders))
 
 
 def main() -> None:

@@ -213,7 +213,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
         *triton_lines(folder, place),
-        f"![A bar for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
+        f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
         "`tunedgemm ladder`: every kernel of the library on one problem, each checked against a double-precision reference.", "",
         f"![The order in which tiles are computed]({place}/order.svg)", "",
         "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at the same time, and the bytes they read.",

@@ -27,7 +27,7 @@ CONTENDERS = [contender("naive_1d", 0.002, "naive_1d"), contender("tiled_shared"
 class PlotLadder(DrawingTest):
     script = SCRIPT
 
-    def test_draws_a_bar_for_each_step(self):
+    def test_draws_a_dot_for_each_step(self):
         result = self.draw(json.dumps(document(CONTENDERS)))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater((self.folder / "picture.png").stat().st_size, 10_000)

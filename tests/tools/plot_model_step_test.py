@@ -21,7 +21,7 @@ class PlotModelStep(DrawingTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater((self.folder / "picture.png").stat().st_size, 10_000)
         svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
-        for text in ("gpt2", "4096", "1.25", "0.75", "eager + patch", "compiled + patch"):
+        for text in ("gpt2", "4096", "1.25", "0.75", "eager + patch", "compiled + patch", "<title", "4096 tokens: eager + patch 1.25", "prefers-color-scheme: dark"):
             self.assertIn(text, svg)
 
     def test_reports_wrong_files(self):

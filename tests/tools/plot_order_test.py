@@ -26,7 +26,7 @@ class PlotOrder(DrawingTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater((self.folder / "picture.png").stat().st_size, 5_000)
         svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
-        for text in ("40 x 24 in tiles", "groups of 2 rows", "2 tiles read", "2 rows of A and 1 columns of B"):
+        for text in ("40 x 24 in tiles", "groups of 2 rows", "2 tiles read", "2 rows of A and 1 column of B"):
             self.assertIn(text, svg)
 
     def test_reports_wrong_files(self):
