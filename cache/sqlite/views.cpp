@@ -75,12 +75,22 @@ std::string best() {
        p.details,
        w.problem,
        round(50.0 * (w.high_us - w.low_us) / w.median_us, 1) AS spread_percent,
-       w.remark
+       w.remark,
+       c.family,
+       p.type_a, p.type_b, p.type_d,
+       round(w.low_us, 2) AS low_us,
+       round(w.high_us, 2) AS high_us,
+       w.candidates_tried AS candidates,
+       round(w.spent_seconds, 1) AS seconds,
+       coalesce(r.name, '') AS name,
+       coalesce(r.calls, 0) AS calls,
+       w.toolchain
 FROM graded g
 JOIN winner w ON w.id = g.id
 JOIN config c ON c.id = w.config
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
+LEFT JOIN request r ON r.problem = w.problem AND r.device = w.device
 WHERE g.preference = 1
 ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
@@ -124,7 +134,8 @@ std::string trials() {
        t.sm_clock_mhz,
        t.detail,
        t.tried_at,
-       t.problem
+       t.problem,
+       t.toolchain
 FROM trial t
 JOIN problem p ON p.id = t.problem
 JOIN device d ON d.id = t.device

@@ -54,7 +54,7 @@ Outcome query(const fs::path& database, const std::string& sql) {
 
 // A database with rows for each of the views.
 fs::path make_database(const fs::path& folder) {
-  const fs::path path = folder / "tunedgemm.db";
+  fs::path path = folder / "tunedgemm.db";
   const auto store = Store::open(sample::options(path));
   const auto put = [&](const Record& record, const std::vector<TrialRecord>& trials) {
     CHECK(store->put(record, sample::source(), sample::binary(), trials).stored);
@@ -68,9 +68,10 @@ fs::path make_database(const fs::path& folder) {
   quick.problem.activation = Activation::kRelu;
   quick.problem.a.leading_dimension += 8;
   put(quick, {sample::trial(128, 5)});
+  // Not the fastest in its finals, as its remark says.
   Record old = sample::record(2048, 50);
   old.toolchain = sample::toolchain("535.1");
-  put(old, {});
+  put(old, {sample::trial(128, 50), sample::trial(64, 49)});
   put(sample::record(1024, 25), {});
   Record changed = sample::record(4096, 100);
   changed.family = "other";
@@ -81,6 +82,9 @@ fs::path make_database(const fs::path& folder) {
   put(changed, {});
   store->note_request(sample::problem(8192), sample::device(), 1);
   store->note_request(sample::problem(8192), sample::device(), 1);
+  // Requests stay after the tuning, with their names.
+  store->note_request(sample::problem(512), sample::device(), 7, "decoder.mlp");
+  store->note_request(sample::problem(1024), sample::device(), 3, "encoder.mlp");
   return path;
 }
 
@@ -117,13 +121,19 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
   CHECK(outcome.status == 0);
   INFO(outcome.output);
   CHECK_THAT(outcome.output,
-             ContainsSubstring("device | m | n | k | batch | types | layout | epilogue | config | "
-                               "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
-                               "| tuned_at | details | problem | spread_percent | remark\n"));
+             ContainsSubstring(
+                 "device | m | n | k | batch | types | layout | epilogue | config | "
+                 "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
+                 "| tuned_at | details | problem | spread_percent | remark | family | type_a "
+                 "| type_b | type_d | low_us | high_us | candidates | seconds | name "
+                 "| calls | toolchain\n"));
   CHECK_THAT(outcome.output,
              ContainsSubstring("Sample GPU | 512 | 4096 | 1024 | 1 | f16→f16 | nt |  | "
                                "sample block_m=128 | 12.5 | 343.597 | 1.6 | 32.0 | 2 | confirmed "
                                "| normal | 20"));
+  CHECK_THAT(outcome.output,
+             ContainsSubstring("| 4.0 | kept: default, too few rounds to tell | sample | f16 | f16 "
+                               "| f16 | 12.0 | 13.0 | 8 | 1.5 | decoder.mlp | 7 |"));
   CHECK_THAT(outcome.output, ContainsSubstring(" bias/col relu | sample block_m=128 | 5.0 |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| provisional | quick |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| lda=1032 |"));
