@@ -141,6 +141,52 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
   CHECK_THAT(outcome.output, ContainsSubstring("| void | normal |"));
 }
 
+TEST_CASE("The view help has each view for people and each of its columns, in their order") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const auto rows = [&](const std::string& sql) {
+    const auto outcome = query(path, sql);
+    CHECK(outcome.status == 0);
+    return outcome.output;
+  };
+  const std::string views =
+      "FROM sqlite_schema v WHERE v.type = 'view' AND v.name NOT GLOB '*_v1' ORDER BY v.rowid";
+  const std::string described = rows("SELECT view, column FROM help WHERE column <> '';");
+  CHECK_THAT(described, ContainsSubstring("best | spread_percent\n"));
+  CHECK(described == rows("SELECT v.name AS view, c.name AS column FROM (SELECT v.* " + views +
+                          ") v CROSS JOIN pragma_table_info(v.name) c;"));
+  CHECK(rows("SELECT view FROM help WHERE column = '';") == rows("SELECT v.name AS view " + views));
+  CHECK(rows("SELECT unit, meaning FROM help WHERE view = 'best' AND column = 'seconds';") ==
+        "unit | meaning\ns | time that the tuning took\n");
+  CHECK(rows("SELECT * FROM help WHERE meaning = '' OR length(meaning) > 100;").empty());
+  // One unit for columns of one ending.
+  CHECK(rows("SELECT * FROM help WHERE column GLOB '*_us' AND unit <> 'us' "
+             "OR column GLOB '*_bytes' AND unit <> 'bytes' "
+             "OR column GLOB '*_percent' AND unit <> 'percent';")
+            .empty());
+}
+
+TEST_CASE("The text of every view begins with a comment") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const auto schema_of = [&](const std::string& view) {
+    return shell("sqlite3 -readonly '" + path.string() + "' '.schema " + view + "'").output;
+  };
+  for (const char* view :
+       {"best", "trials", "failures", "missing", "stale", "coverage", "winner_v1", "kernel_v1"}) {
+    CHECK_THAT(schema_of(view),
+               Catch::Matchers::StartsWith("CREATE VIEW " + std::string(view) + " AS\n-- "));
+  }
+  CHECK_THAT(schema_of("help"), ContainsSubstring(" AS\n-- "));
+  CHECK_THAT(schema_of("stale"), ContainsSubstring("-- A row is a winner that was tuned with"));
+}
+
 TEST_CASE("The other views show what was tried, failed, is missing, stale and covered") {
   if (!has_sqlite3()) {
     TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
