@@ -167,6 +167,7 @@ CREATE TABLE lease (
 
 constexpr std::array kTables{"config",  "device",  "kernel",    "lease", "meta",
                              "problem", "request", "toolchain", "trial", "winner"};
+// Without `help`, which the files of earlier builds lack.
 constexpr std::array kViewsForPeople{"best", "coverage", "failures", "missing", "stale", "trials"};
 constexpr std::array kViewsForPrograms{"kernel_v1", "winner_v1"};
 

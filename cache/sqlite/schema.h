@@ -2,8 +2,8 @@
 
 // The schema of the file: its tables and its views.
 //
-// The views `best`, `trials`, `failures`, `missing`, `stale` and `coverage` are for people. The
-// views `winner_v1` and `kernel_v1` are for programs: every later version of the library keeps
+// The views `best`, `trials`, `failures`, `missing`, `stale`, `coverage` and `help` are for people.
+// The views `winner_v1` and `kernel_v1` are for programs: every later version of the library keeps
 // them, so that older versions can read the files of newer ones.
 
 #include <string>

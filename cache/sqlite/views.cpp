@@ -1,10 +1,11 @@
-// The views of the schema. The first six are a public interface for people, and the last two are
+// The views of the schema. The first seven are a public interface for people, and the last two are
 // read by this library and older ones. Columns may be added at the end of a view; nothing else may
-// change.
+// change. SQLite keeps the comment behind AS, so `.schema` shows it.
 
 #include <array>
 
 #include "cache/record.h"
+#include "cache/sqlite/help.h"
 #include "cache/sqlite/schema.h"
 
 namespace tunedgemm::internal {
@@ -44,8 +45,7 @@ std::string state() {
 // `graded` has the state of each winner. It also ranks the winners for the same problem and device,
 // which have different toolchains. A call gets the winner with preference 1.
 std::string graded() {
-  return R"sql(
-WITH with_state AS MATERIALIZED (
+  return R"sql(WITH with_state AS MATERIALIZED (
   SELECT w.id, w.problem, w.device, w.tuned_at,)sql" +
          state() + R"sql( AS state
   FROM winner w
@@ -61,7 +61,8 @@ WITH with_state AS MATERIALIZED (
 }
 
 std::string best() {
-  return "CREATE VIEW best AS" + graded() + "SELECT d.name AS device, " + kShape + R"sql(,
+  return "CREATE VIEW best AS" + head_comment("best") + graded() + "SELECT d.name AS device, " +
+         kShape + R"sql(,
        c.text AS config,
        round(w.median_us, 2) AS median_us,
        round(p.flops / w.median_us / 1e6, 3) AS tflops,
@@ -75,19 +76,30 @@ std::string best() {
        p.details,
        w.problem,
        round(50.0 * (w.high_us - w.low_us) / w.median_us, 1) AS spread_percent,
-       w.remark
+       w.remark,
+       c.family,
+       p.type_a, p.type_b, p.type_d,
+       round(w.low_us, 2) AS low_us,
+       round(w.high_us, 2) AS high_us,
+       w.candidates_tried AS candidates,
+       round(w.spent_seconds, 1) AS seconds,
+       coalesce(r.name, '') AS name,
+       coalesce(r.calls, 0) AS calls,
+       w.toolchain
 FROM graded g
 JOIN winner w ON w.id = g.id
 JOIN config c ON c.id = w.config
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device
+LEFT JOIN request r ON r.problem = w.problem AND r.device = w.device
 WHERE g.preference = 1
 ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 )sql";
 }
 
 std::string stale() {
-  return "CREATE VIEW stale AS" + graded() + "SELECT d.name AS device, " + kShape + R"sql(,
+  return "CREATE VIEW stale AS" + head_comment("stale") + graded() + "SELECT d.name AS device, " +
+         kShape + R"sql(,
        c.text AS config,
        round(w.median_us, 2) AS median_us,
        t.compiler AS tuned_compiler, t.driver AS tuned_driver,
@@ -108,7 +120,8 @@ ORDER BY d.name, p.types, p.m, p.n, p.k, p.batch, p.id;
 
 // Not sorted: SQLite would sort a million rows, with all their columns, even to count them.
 std::string trials() {
-  return std::string("CREATE VIEW trials AS SELECT d.name AS device, ") + kShape + R"sql(,
+  return "CREATE VIEW trials AS" + head_comment("trials") + "SELECT d.name AS device, " + kShape +
+         R"sql(,
        c.text AS config,
        CASE WHEN t.reason IS NOT NULL THEN 'rejected'
             WHEN t.final_round THEN 'ok' ELSE 'screened' END AS status,
@@ -124,7 +137,8 @@ std::string trials() {
        t.sm_clock_mhz,
        t.detail,
        t.tried_at,
-       t.problem
+       t.problem,
+       t.toolchain
 FROM trial t
 JOIN problem p ON p.id = t.problem
 JOIN device d ON d.id = t.device
@@ -133,8 +147,8 @@ JOIN config c ON c.id = t.config;
 }
 
 std::string failures() {
-  return R"sql(CREATE VIEW failures AS
-SELECT d.name AS device, c.family,
+  return "CREATE VIEW failures AS" + head_comment("failures") +
+         R"sql(SELECT d.name AS device, c.family,
        )sql" +
          names_of("t.reason", kReasons) + R"sql( AS reason,
        count(*) AS candidates,
@@ -170,7 +184,8 @@ std::string nearest_tuned_m() {
 }
 
 std::string missing() {
-  return std::string("CREATE VIEW missing AS SELECT d.name AS device, ") + kShape + R"sql(,
+  return "CREATE VIEW missing AS" + head_comment("missing") + "SELECT d.name AS device, " + kShape +
+         R"sql(,
        r.calls,
        round(r.calls * p.flops / 1e12, 3) AS teraflop_in_all,
        r.asked_at,
@@ -188,7 +203,8 @@ ORDER BY r.calls * p.flops DESC, p.id;
 }
 
 std::string coverage() {
-  return "CREATE VIEW coverage AS" + graded() + R"sql(SELECT d.name AS device,
+  return "CREATE VIEW coverage AS" + head_comment("coverage") + graded() +
+         R"sql(SELECT d.name AS device,
        count(g.problem) AS tuned,
        count(*) FILTER (WHERE g.state = 'confirmed') AS confirmed,
        count(*) FILTER (WHERE g.state = 'provisional') AS provisional,
@@ -214,6 +230,7 @@ ORDER BY d.name;
 std::string for_programs() {
   return R"sql(
 CREATE VIEW winner_v1 AS
+-- For programs: the winners, with all that a call needs to know.
 SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
        d.fingerprint AS device_fingerprint, d.backend, d.name AS device_name,
        d.compute_capability, d.units, d.memory_bytes, d.l2_bytes, d.clock_mhz, d.power_limit_watts,
@@ -234,6 +251,7 @@ JOIN toolchain t ON t.id = w.toolchain
 JOIN config c ON c.id = w.config;
 
 CREATE VIEW kernel_v1 AS
+-- For programs: the binaries, by source, compiler and architecture.
 SELECT source, compiler, architecture, entry, code, sha256,
        registers, shared_bytes, spill_bytes, compile_ms
 FROM kernel;
@@ -243,7 +261,8 @@ FROM kernel;
 }  // namespace
 
 std::string views() {
-  return best() + trials() + failures() + missing() + stale() + coverage() + for_programs();
+  return best() + trials() + failures() + missing() + stale() + coverage() + help_view() +
+         for_programs();
 }
 
 }  // namespace tunedgemm::internal

@@ -279,7 +279,7 @@ std::string cache_with_changed_schema(const std::string& change) {
     connection.execute("PRAGMA writable_schema = ON");
     connection.execute(change);
   }
-  const std::string bytes = read_file(path);
+  std::string bytes = read_file(path);
   REQUIRE(bytes != whole_cache());
   return bytes;
 }
@@ -301,10 +301,14 @@ TEST_CASE("A view for programs without one of its columns is damage") {
   check_is_set_aside(cache_with_renamed_column("winner_v1", "device_name"));
 }
 
-TEST_CASE("A view for people may have the columns of another build") {
+TEST_CASE("The views for people may be those of another build") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "cache.db";
-  std::ofstream(path, std::ios::binary) << cache_with_renamed_column("missing", "nearest_tuned_m");
+  const std::string bytes =
+      GENERATE(cache_with_renamed_column("missing", "nearest_tuned_m"),
+               cache_with_renamed_column("best", "candidates"),
+               cache_with_changed_schema("DELETE FROM sqlite_schema WHERE name = 'help'"));
+  std::ofstream(path, std::ios::binary) << bytes;
   auto options = sample::options(path);
   options.examination = StoreOptions::Examination::kWhole;
   const auto examined = Store::open(options);

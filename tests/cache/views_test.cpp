@@ -54,7 +54,7 @@ Outcome query(const fs::path& database, const std::string& sql) {
 
 // A database with rows for each of the views.
 fs::path make_database(const fs::path& folder) {
-  const fs::path path = folder / "tunedgemm.db";
+  fs::path path = folder / "tunedgemm.db";
   const auto store = Store::open(sample::options(path));
   const auto put = [&](const Record& record, const std::vector<TrialRecord>& trials) {
     CHECK(store->put(record, sample::source(), sample::binary(), trials).stored);
@@ -68,9 +68,10 @@ fs::path make_database(const fs::path& folder) {
   quick.problem.activation = Activation::kRelu;
   quick.problem.a.leading_dimension += 8;
   put(quick, {sample::trial(128, 5)});
+  // Not the fastest in its finals, as its remark says.
   Record old = sample::record(2048, 50);
-  old.toolchain = sample::toolchain("535.1");
-  put(old, {});
+  old.toolchain = {"nvrtc 12.4", "535.1"};
+  put(old, {sample::trial(128, 50), sample::trial(64, 49)});
   put(sample::record(1024, 25), {});
   Record changed = sample::record(4096, 100);
   changed.family = "other";
@@ -81,6 +82,9 @@ fs::path make_database(const fs::path& folder) {
   put(changed, {});
   store->note_request(sample::problem(8192), sample::device(), 1);
   store->note_request(sample::problem(8192), sample::device(), 1);
+  // Requests stay after the tuning, with their names.
+  store->note_request(sample::problem(512), sample::device(), 7, "decoder.mlp");
+  store->note_request(sample::problem(1024), sample::device(), 3, "encoder.mlp");
   return path;
 }
 
@@ -106,6 +110,73 @@ fs::path root() {
   return TUNEDGEMM_SOURCE_FOLDER;
 }
 
+// A question of cache/README.md, and the answer for make_database().
+struct Question {
+  const char* begins;
+  const char* answer;
+};
+constexpr std::array kQuestions{
+    Question{"Which shapes are the slowest?",
+             "m | n | k | types | median_us | config\n"
+             "4096 | 4096 | 1024 | f16→f16 | 100.0 | other block_m=128\n"
+             "4097 | 4096 | 1024 | f16→f16 | 100.0 | other block_m=128\n"
+             "2048 | 4096 | 1024 | f16→f16 | 50.0 | sample block_m=128\n"
+             "1024 | 4096 | 1024 | f16→f16 | 25.0 | sample block_m=128\n"
+             "512 | 4096 | 1024 | f16→f16 | 12.5 | sample block_m=128\n"
+             "64 | 4096 | 1024 | f16→f16 | 5.0 | sample block_m=128\n"},
+    Question{"Which layers are the slowest?",
+             "name | m | n | k | types | median_us\n"
+             "encoder.mlp | 1024 | 4096 | 1024 | f16→f16 | 25.0\n"
+             "decoder.mlp | 512 | 4096 | 1024 | f16→f16 | 12.5\n"},
+    Question{"Which shapes use the device worst?",
+             "m | n | k | types | tflops | percent_of_fastest\n"
+             "64 | 4096 | 1024 | f16→f16 | 107.374 | 31.2\n"
+             "512 | 4096 | 1024 | f16→f16 | 343.597 | 100.0\n"
+             "1024 | 4096 | 1024 | f16→f16 | 343.597 | 100.0\n"
+             "2048 | 4096 | 1024 | f16→f16 | 343.597 | 100.0\n"
+             "4096 | 4096 | 1024 | f16→f16 | 343.597 | 100.0\n"
+             "4097 | 4096 | 1024 | f16→f16 | 343.681 | 100.0\n"},
+    Question{"Which winners are the noisiest?",
+             "m | n | k | types | median_us | low_us | high_us | spread_percent\n"
+             "64 | 4096 | 1024 | f16→f16 | 5.0 | 4.5 | 5.5 | 10.0\n"
+             "512 | 4096 | 1024 | f16→f16 | 12.5 | 12.0 | 13.0 | 4.0\n"
+             "1024 | 4096 | 1024 | f16→f16 | 25.0 | 24.5 | 25.5 | 2.0\n"
+             "2048 | 4096 | 1024 | f16→f16 | 50.0 | 49.5 | 50.5 | 1.0\n"
+             "4096 | 4096 | 1024 | f16→f16 | 100.0 | 99.5 | 100.5 | 0.5\n"
+             "4097 | 4096 | 1024 | f16→f16 | 100.0 | 99.5 | 100.5 | 0.5\n"},
+    Question{
+        "Which candidates were rejected",
+        "m | n | k | types | config | reason | detail\n"
+        "512 | 4096 | 1024 | f16→f16 | sample block_m=32 | wrong result | because of the test\n"},
+    Question{"By how much are the winners faster",
+             "m | n | k | types | vs_default | config\n"
+             "64 | 4096 | 1024 | f16→f16 | 4.0 | sample block_m=128\n"
+             "512 | 4096 | 1024 | f16→f16 | 1.6 | sample block_m=128\n"
+             "1024 | 4096 | 1024 | f16→f16 | 0.8 | sample block_m=128\n"
+             "2048 | 4096 | 1024 | f16→f16 | 0.4 | sample block_m=128\n"
+             "4096 | 4096 | 1024 | f16→f16 | 0.2 | other block_m=128\n"
+             "4097 | 4096 | 1024 | f16→f16 | 0.2 | other block_m=128\n"},
+    Question{
+        "Which winners were tuned with an old",
+        "m | n | k | types | tuned_compiler | tuned_driver | current_compiler | current_driver\n"
+        "2048 | 4096 | 1024 | f16→f16 | nvrtc 12.4 | 535.1 | nvrtc 13.0 | 580.65\n"},
+    Question{"Which problems were never tuned?",
+             "m | n | k | types | calls | teraflop_in_all | nearest_tuned_m\n"
+             "8192 | 4096 | 1024 | f16→f16 | 2 | 0.137 | 4097\n"},
+    Question{"Which problems were asked for most?",
+             "m | n | k | types | name | calls | state\n"
+             "512 | 4096 | 1024 | f16→f16 | decoder.mlp | 7 | tuned\n"
+             "1024 | 4096 | 1024 | f16→f16 | encoder.mlp | 3 | tuned\n"
+             "8192 | 4096 | 1024 | f16→f16 |  | 2 | missing\n"},
+    Question{"Is the winner the fastest",
+             "m | n | k | types | config | median_us | fastest | fastest_us | remark\n"
+             "2048 | 4096 | 1024 | f16→f16 | sample block_m=128 | 50.0 | sample block_m=64 | "
+             "49.0 | kept: default, too few rounds to tell\n"},
+    Question{"What did the tuning cost?",
+             "device | winners | candidates | seconds\n"
+             "Sample GPU | 6 | 48 | 9.0\n"},
+};
+
 }  // namespace
 
 TEST_CASE("The view best is readable by a person who never saw the schema") {
@@ -117,18 +188,70 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
   CHECK(outcome.status == 0);
   INFO(outcome.output);
   CHECK_THAT(outcome.output,
-             ContainsSubstring("device | m | n | k | batch | types | layout | epilogue | config | "
-                               "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
-                               "| tuned_at | details | problem | spread_percent | remark\n"));
+             ContainsSubstring(
+                 "device | m | n | k | batch | types | layout | epilogue | config | "
+                 "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
+                 "| tuned_at | details | problem | spread_percent | remark | family | type_a "
+                 "| type_b | type_d | low_us | high_us | candidates | seconds | name "
+                 "| calls | toolchain\n"));
   CHECK_THAT(outcome.output,
              ContainsSubstring("Sample GPU | 512 | 4096 | 1024 | 1 | f16→f16 | nt |  | "
                                "sample block_m=128 | 12.5 | 343.597 | 1.6 | 32.0 | 2 | confirmed "
                                "| normal | 20"));
+  CHECK_THAT(outcome.output,
+             ContainsSubstring("| 4.0 | kept: default, too few rounds to tell | sample | f16 | f16 "
+                               "| f16 | 12.0 | 13.0 | 8 | 1.5 | decoder.mlp | 7 |"));
   CHECK_THAT(outcome.output, ContainsSubstring(" bias/col relu | sample block_m=128 | 5.0 |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| provisional | quick |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| lda=1032 |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| stale | normal |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| void | normal |"));
+}
+
+TEST_CASE("The view help has each view for people and each of its columns, in their order") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const auto rows = [&](const std::string& sql) {
+    const auto outcome = query(path, sql);
+    CHECK(outcome.status == 0);
+    return outcome.output;
+  };
+  const std::string views =
+      "FROM sqlite_schema v WHERE v.type = 'view' AND v.name NOT GLOB '*_v1' ORDER BY v.rowid";
+  const std::string described = rows("SELECT view, column FROM help WHERE column <> '';");
+  CHECK_THAT(described, ContainsSubstring("best | spread_percent\n"));
+  CHECK(described == rows("SELECT v.name AS view, c.name AS column FROM (SELECT v.* " + views +
+                          ") v CROSS JOIN pragma_table_info(v.name) c;"));
+  CHECK(rows("SELECT view FROM help WHERE column = '';") == rows("SELECT v.name AS view " + views));
+  CHECK(rows("SELECT unit, meaning FROM help WHERE view = 'best' AND column = 'seconds';") ==
+        "unit | meaning\ns | time that the tuning took\n");
+  CHECK(rows("SELECT * FROM help WHERE meaning = '' OR length(meaning) > 100;").empty());
+  // One unit for columns of one ending.
+  CHECK(rows("SELECT * FROM help WHERE column GLOB '*_us' AND unit <> 'us' "
+             "OR column GLOB '*_bytes' AND unit <> 'bytes' "
+             "OR column GLOB '*_percent' AND unit <> 'percent';")
+            .empty());
+}
+
+TEST_CASE("The text of every view begins with a comment") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  const auto schema_of = [&](const std::string& view) {
+    return shell("sqlite3 -readonly '" + path.string() + "' '.schema " + view + "'").output;
+  };
+  for (const char* view :
+       {"best", "trials", "failures", "missing", "stale", "coverage", "winner_v1", "kernel_v1"}) {
+    CHECK_THAT(schema_of(view),
+               Catch::Matchers::StartsWith("CREATE VIEW " + std::string(view) + " AS\n-- "));
+  }
+  CHECK_THAT(schema_of("help"), ContainsSubstring(" AS\n-- "));
+  CHECK_THAT(schema_of("stale"), ContainsSubstring("-- A row is a winner that was tuned with"));
 }
 
 TEST_CASE("The other views show what was tried, failed, is missing, stale and covered") {
@@ -295,6 +418,26 @@ TEST_CASE("Every query in the documentation runs and finds something") {
     }
   }
   CHECK(queries >= 5);
+}
+
+TEST_CASE("The query of each question in the documentation has the right answer") {
+  if (!has_sqlite3()) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const std::string page = read_file(root() / "cache/README.md");
+  const std::size_t begin = page.find("\n## Questions\n");
+  REQUIRE(begin != std::string::npos);
+  const std::size_t end = page.find("\n## ", begin + 1);
+  const auto queries = fences(page.substr(begin, end - begin), "sql");
+  REQUIRE(queries.size() == kQuestions.size());
+  const TemporaryFolder folder;
+  const auto path = make_database(folder.path());
+  for (std::size_t number = 0; number < queries.size(); ++number) {
+    const auto& [question, answer] = kQuestions.at(number);
+    INFO(queries[number]);
+    CHECK(queries[number].starts_with("-- " + std::string(question)));
+    CHECK(query(path, queries[number]).output == answer);
+  }
 }
 
 TEST_CASE("Every sqlite3 command in the top README runs") {

@@ -141,8 +141,8 @@ void write_all(Store& store) {
 // Runs the queries that a user would type into the sqlite3 command.
 void read_views(const fs::path& path) {
   auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadOnly, 0);
-  for (const char* view :
-       {"best", "trials", "failures", "missing", "stale", "coverage", "winner_v1", "kernel_v1"}) {
+  for (const char* view : {"best", "trials", "failures", "missing", "stale", "coverage", "help",
+                           "winner_v1", "kernel_v1"}) {
     sqlite::Statement rows(connection, std::string("SELECT * FROM ") + view);
     while (rows.step()) {
       for (int column = 0; column < rows.column_count(); ++column) {

@@ -1,4 +1,4 @@
-"""The views of a cache file, read-only: what was tuned, tried and missed. cache/README.md explains their columns.
+"""The views of a cache file, read-only: what was tuned, tried and missed. The view help explains their columns.
 
     import tunedgemm.cache
     for row in tunedgemm.cache.best(types="f16→f16"):
