@@ -71,6 +71,15 @@ TEST_CASE("The first line of a long text is cut and ends in dots") {
   REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
 }
 
+TEST_CASE("Long lines are broken at spaces, and their rest is indented as the second column") {
+  CHECK(wrapped("one two three\n\nfour", 8) == "one two\nthree\n\nfour");
+  CHECK(wrapped("one two three", 7) == "one two\nthree");
+  CHECK(wrapped("  --m   one two three", 15) == "  --m   one two\n        three");
+  CHECK(wrapped("  one two three", 9) == "  one two\n  three");
+  CHECK(wrapped("→→ →→ →→", 5) == "→→ →→\n→→");
+  CHECK(wrapped("unbreakable word", 4) == "unbreakable\nword");
+}
+
 TEST_CASE("CSV cells are quoted if necessary") {
   REQUIRE(csv_cell("plain text") == "plain text");
   REQUIRE(csv_cell("AMD EPYC (AVX-512, 2 threads)") == "\"AMD EPYC (AVX-512, 2 threads)\"");

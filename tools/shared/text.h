@@ -33,6 +33,11 @@ std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
 
+/// The text with every line that is longer than `width` characters broken at spaces. The rest of a
+/// line is indented as its second column, which two spaces or more separate from the first, or as
+/// the line if it has no second column. A word that is longer than a line stays whole.
+std::string wrapped(std::string_view text, std::size_t width);
+
 /// More numbers in a list must be a typing error.
 inline constexpr std::size_t kMostNumbers = 1'000'000;
 /// Parses numbers and ranges, separated by commas, such as "512,1024" or "128:4096:128". A range is

@@ -40,12 +40,13 @@ std::string why_not_rigor(const std::string& text) {
 
 void add_options(CLI::App& app, CommandLine& line) {
   app.footer(
-      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a file\n"
-      "that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a .json\n"
-      "file. The columns parallel (column, row, none) and kv_heads are for --tensor-parallel.\n"
+      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a "
+      "file that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a "
+      ".json file. The columns parallel (column, row, none) and kv_heads are for "
+      "--tensor-parallel.\n"
       "Number lists: 512 or 512,1024 or 128:4096:128.\n"
-      "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
-      "wrong; 3 no device, or no writable cache; 4 winners or the table could not be written;\n"
+      "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list "
+      "is wrong; 3 no device, or no writable cache; 4 winners or the table could not be written; "
       "130 interrupted.");
   app.add_option("lists", line.work.lists, "lists of shapes")->type_name("LIST");
   app.add_option("--m-ladder", line.work.m_ladder,

@@ -106,7 +106,7 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->add_option("--types", options->types, "only types that contain this text: f16");
   verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
-      "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or\n"
+      "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or "
       "driver has been seen since); void (its template has changed since).\n"
       "`tunedgemm explain` shows the kernel that a call would run.");
   verb->callback([options, &status] { status = best(*options); });
