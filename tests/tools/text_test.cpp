@@ -71,6 +71,14 @@ TEST_CASE("The first line of a long text is cut and ends in dots") {
   REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
 }
 
+TEST_CASE("A shortened text has at most as many characters as asked for, and all of its bytes") {
+  CHECK(shortened("short", 5) == "short");
+  CHECK(shortened("shorter", 5) == "shor…");
+  CHECK(shortened("→→→→", 3) == "→→…");
+  CHECK(shortened("one two", 5) == "one…");
+  CHECK(shortened("two", 1) == "…");
+}
+
 TEST_CASE("Long lines are broken at spaces, and their rest is indented as the second column") {
   CHECK(wrapped("one two three\n\nfour", 8) == "one two\nthree\n\nfour");
   CHECK(wrapped("one two three", 7) == "one two\nthree");

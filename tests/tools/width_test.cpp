@@ -1,6 +1,13 @@
 // Runs both programs and measures the lines that they print.
 
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -10,6 +17,8 @@
 
 namespace tunedgemm::internal {
 namespace {
+
+using Catch::Matchers::ContainsSubstring;
 
 std::size_t longest_line(const std::string& text) {
   std::istringstream lines(text);
@@ -32,6 +41,61 @@ TEST_CASE("The help of both programs and of every verb fits 80 columns") {
   CHECK(help.status == 0);
   CHECK(longest_line(help.output) > 0);
   CHECK(longest_line(help.output) <= 80);
+}
+
+/// Runs the command in the shell's folder, on a terminal of its own. Returns all that it writes.
+std::string output_on_terminal(const Shell& shell, const std::string& command,
+                               unsigned short columns) {
+  winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  int terminal = -1;
+  const std::string line = "cd " + shell.folder().string() +
+                           " && export TUNEDGEMM_CACHE=" + shell.cache().string() + " && " +
+                           command;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
+  std::string output;
+  std::array<char, 4096> bytes{};
+  for (ssize_t count = 0; (count = read(terminal, bytes.data(), bytes.size())) > 0;) {
+    output.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  close(terminal);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CAPTURE(output);
+  REQUIRE(status == 0);
+  return output;
+}
+
+TEST_CASE("On a terminal of 80 columns progress is one line that neither wraps nor scrolls") {
+  const Shell shell;
+  const std::string name(90, 'n');
+  std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
+                                             << name << ",f32,40,24,16\n"
+                                             << "second,f32,48,24,16\n";
+  const std::string output = output_on_terminal(
+      shell,
+      TUNE_ALL " --device host --rigor quick --candidates 3 --budget-seconds 100 list.csv >table",
+      80);
+  CAPTURE(output);
+  const std::string erase_line = "\r\x1b[2K";
+  std::size_t rewrites = 0;
+  for (std::size_t begin = output.find(erase_line); begin != std::string::npos; ++rewrites) {
+    begin += erase_line.size();
+    const std::size_t end = output.find(erase_line, begin);
+    const std::string line = output.substr(begin, end - begin);
+    CAPTURE(line);
+    CHECK(display_width(line) <= 80);
+    CHECK(line.find_first_of("\r\n") == std::string::npos);
+    CHECK((line.empty() || line.find(" s  ") != std::string::npos ||
+           line.find(" s left  ") != std::string::npos));
+    begin = end;
+  }
+  CHECK(rewrites > 3);
+  CHECK_THAT(output, ContainsSubstring("1/2  0 s  nnn") && ContainsSubstring("s left  second f32"));
 }
 
 }  // namespace

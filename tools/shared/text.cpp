@@ -162,6 +162,20 @@ std::string first_line(std::string_view text, std::size_t width) {
   return std::string(line.substr(0, end)) + "...";
 }
 
+std::string shortened(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) {
+    return std::string(text);
+  }
+  // Remove characters of UTF-8 from the end, the last with all of its bytes.
+  while (display_width(text) >= width) {
+    text.remove_suffix(1);
+  }
+  while (!text.empty() && text.back() == ' ') {
+    text.remove_suffix(1);
+  }
+  return std::string(text) + "…";
+}
+
 std::string wrapped(std::string_view text, std::size_t width) {
   std::string result;
   for (const std::string_view line : split(text, '\n')) {

@@ -6,18 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::size_t kHelpWidth = 80;
-
 class FittingFormatter final : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
-    return wrapped(Formatter::make_help(app, std::move(name), mode), kHelpWidth);
+    return wrapped(Formatter::make_help(app, std::move(name), mode), kUsualWidth);
   }
 };
 

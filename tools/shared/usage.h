@@ -11,7 +11,7 @@ class ParseError;
 
 namespace tunedgemm::internal {
 
-/// Breaks the lines of the help of the program and of its verbs so that they fit 80 columns.
+/// Breaks the lines of the help of the program and of its verbs so that they fit kUsualWidth.
 void fit_help(CLI::App& app);
 
 /// The message for an error of app.parse(): what was wrong, what the user may have meant, and where
