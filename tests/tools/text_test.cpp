@@ -115,6 +115,39 @@ TEST_CASE("Columns that are empty in every row are omitted") {
   REQUIRE(text.str() == "a  c\n1\n2  x\n");
 }
 
+TEST_CASE("A fitting table omits columns from the right, and shows constant ones in its heading") {
+  Table table({{"problem"},
+               {"device", Align::kLeft, Constant::kHeading},
+               {"long"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"us", Align::kRight}});
+  table.add({"8x8x8", "a host", std::string(30, 'x'), "f16", "7"});
+  table.add({"8x8x16", "a host", "y", "f32", "12"});
+  const auto printed = [&](std::size_t width) {
+    std::ostringstream text;
+    table.print_fitting(text, width);
+    return text.str();
+  };
+  CHECK(printed(20) ==
+        "device: a host\n"
+        "problem  types  us\n"
+        "8x8x8    f16     7\n"
+        "8x8x16   f32    12\n");
+  CHECK(printed(10) == "device: a\nhost\nproblem\n8x8x8\n8x8x16\n");
+  CHECK(printed(80).find(std::string(30, 'x') + "  f16     7") != std::string::npos);
+}
+
+TEST_CASE("A kernel's short text has its family and its tile") {
+  Record record;
+  record.family = "wgmma";
+  record.config = *parse_config("block_m=128 block_n=256 block_k=64 stages=4");
+  CHECK(kernel_text(record) == "wgmma 128x256x64");
+  record.config = *parse_config("tile=16");
+  CHECK(kernel_text(record) == "wgmma 16");
+  record.config = Config();
+  CHECK(kernel_text(record) == "wgmma");
+}
+
 TEST_CASE("Number lists are single numbers, ranges, and both joined by commas") {
   REQUIRE(parse_number_list("512", 1) == Numbers{512});
   REQUIRE(parse_number_list("512,1024", 1) == Numbers{512, 1024});

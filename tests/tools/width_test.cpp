@@ -43,6 +43,28 @@ TEST_CASE("The help of both programs and of every verb fits 80 columns") {
   CHECK(longest_line(help.output) <= 80);
 }
 
+TEST_CASE("The tables of tune-all and best fit 80 columns, and --wide shows every column") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "list.csv")
+      << "name,types,layout,m,n,k,activation\n"
+      << std::string(90, 'n') << ",f32,nn,40,24,16,\nsecond,f64,tn,48,24,16,relu\n";
+  const std::string tune = TUNE_ALL " --device host --rigor quick --candidates 2 list.csv ";
+  REQUIRE(shell.run(tune).status == 0);
+  const std::string command = GENERATE_COPY(as<std::string>(), tune, TUNEDGEMM " best ");
+  const auto table_of = [](const std::string& text) {
+    return text.substr(0, text.find("2 shapes on"));  // without tune-all's summary
+  };
+  const std::string table = table_of(shell.run(command).output);
+  CAPTURE(table);
+  CHECK(longest_line(table) <= 80);
+  CHECK_THAT(table, ContainsSubstring("40x24x16 nn") && ContainsSubstring("f64→f64") &&
+                        ContainsSubstring("vs default") && ContainsSubstring("state: "));
+  const std::string wide = shell.run(command + "--wide").output;
+  CHECK(longest_line(wide) > 80);
+  CHECK_THAT(wide, ContainsSubstring("vs naive"));
+  CHECK(longest_line(table_of(shell.run("export COLUMNS=60; " + command).output)) <= 60);
+}
+
 /// Runs the command in the shell's folder, on a terminal of its own. Returns all that it writes.
 std::string output_on_terminal(const Shell& shell, const std::string& command,
                                unsigned short columns) {

@@ -146,6 +146,16 @@ std::string gflops_text(double flops, double us) {
   return us > 0 ? rounded_text(flops / us / 1e3) : "-";
 }
 
+std::string kernel_text(const Record& record) {
+  std::string tile;
+  for (const char* knob : {"block_m", "block_n", "block_k", "tile"}) {
+    if (const std::optional<int> value = record.config.find(knob)) {
+      tile += (tile.empty() ? " " : "x") + std::to_string(*value);
+    }
+  }
+  return record.family + tile;
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

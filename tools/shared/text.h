@@ -28,6 +28,8 @@ std::string spread_text(const Measurement& measurement);
 std::string spread_text(double relative);
 /// Giga-operations per second, as rounded_text; "-" if there is no time.
 std::string gflops_text(double flops, double us);
+/// The family and the tile of a record's config: "wgmma 128x256x64".
+std::string kernel_text(const Record& record);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.

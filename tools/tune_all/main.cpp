@@ -1,5 +1,7 @@
 // tune-all: tunes a list of shapes and stores the winners in a cache.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tune_all/session.h"
 #include "tools/tune_all/work_list.h"
@@ -28,6 +31,7 @@ struct CommandLine {
   SessionOptions session;
   bool dry_run = false;
   bool json = false;
+  bool wide = false;
   bool in_process = false;
 };
 
@@ -102,6 +106,7 @@ void add_options(CLI::App& app, CommandLine& line) {
                "run candidates in this process, for debuggers and profilers: a candidate that "
                "crashes or hangs stops the run");
   app.add_flag("--dry-run", line.dry_run, "only print the shapes to tune and the estimated time");
+  app.add_flag("--wide", line.wide, "show every column, remarks too, whatever the width");
   app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");
 
   using namespace std::string_view_literals;
@@ -273,8 +278,10 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
       tune_shapes(context, work, line.session, static_cast<std::size_t>(to_tune));
   if (line.json) {
     print_json(std::cout, session);
+  } else if (line.wide) {
+    print_wide_table(std::cout, session);
   } else {
-    print_table(std::cout, session);
+    print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
   print_summary(line.json ? std::cerr : std::cout, session, context);
   if (!all_winners_are_stored(context.store(), session)) {

@@ -5,6 +5,7 @@
 #include <future>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <memory>
 
 #include "tools/shared/program.h"
@@ -163,7 +164,7 @@ std::string_view state_text(const Outcome& outcome) {
   return "no winner";
 }
 
-std::vector<std::string> row(const Outcome& outcome) {
+std::vector<std::string> wide_row(const Outcome& outcome) {
   const Problem& problem = outcome.shape.problem;
   std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
                                  layout_text(problem), epilogue_text(problem)};
@@ -181,6 +182,47 @@ std::vector<std::string> row(const Outcome& outcome) {
                                  : first_line(outcome.failure, kFailureWidth));
   cells.push_back(outcome.record ? outcome.record->remark : "");
   return cells;
+}
+
+std::vector<std::string> row(const Outcome& outcome) {
+  const Problem& problem = outcome.shape.problem;
+  std::vector<std::string> cells{extents_text(problem) + " " + layout_text(problem),
+                                 types_text(problem)};
+  if (!outcome.record) {
+    cells.insert(cells.end(), {"-", "-", "-", "-"});
+  } else {
+    const Record& record = *outcome.record;
+    const double us = record.measurement.median_us;
+    cells.insert(cells.end(), {kernel_text(record), time_text(us), spread_text(record.measurement),
+                               speedup_text(record.default_us, us)});
+  }
+  cells.push_back(epilogue_text(problem));
+  cells.emplace_back(state_text(outcome));
+  cells.push_back(outcome.shape.name);
+  return cells;
+}
+
+// REASON of a remark "kept: default, REASON (numbers); further remarks", else "".
+std::string why_default_was_kept(const Outcome& outcome) {
+  constexpr std::string_view kKept = "kept: default, ";
+  const std::string remark = outcome.record ? outcome.record->remark : "";
+  if (!remark.starts_with(kKept)) {
+    return "";
+  }
+  const std::string reason = remark.substr(kKept.size(), remark.find_first_of("(;") - kKept.size());
+  return reason.substr(0, reason.find_last_not_of(' ') + 1);
+}
+
+void print_kept_defaults(std::ostream& out, const Session& session) {
+  std::map<std::string, int> kept;
+  for (const Outcome& outcome : session.outcomes) {
+    if (const std::string reason = why_default_was_kept(outcome); !reason.empty()) {
+      ++kept[reason];
+    }
+  }
+  for (const auto& [reason, number] : kept) {
+    out << number << " kept the default: " << reason << ".\n";
+  }
 }
 
 auto count(const Session& session, TuneResult::Origin origin) {
@@ -225,7 +267,7 @@ Session tune_shapes(Context& context, const WorkList& work, const SessionOptions
   return run.end();
 }
 
-void print_table(std::ostream& out, const Session& session) {
+void print_wide_table(std::ostream& out, const Session& session) {
   Table table({{"name"},
                {"m x n x k"},
                {"types"},
@@ -240,9 +282,25 @@ void print_table(std::ostream& out, const Session& session) {
                {"winner"},
                {"remark"}});
   for (const Outcome& outcome : session.outcomes) {
-    table.add(row(outcome));
+    table.add(wide_row(outcome));
   }
   table.print(out);
+}
+
+void print_table(std::ostream& out, const Session& session, std::size_t width) {
+  Table table({{"m x n x k"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"winner"},
+               {"time", Align::kRight},
+               {"spread", Align::kRight},
+               {"vs default", Align::kRight},
+               {"epilogue", Align::kLeft, Constant::kHeading},
+               {"state", Align::kLeft, Constant::kHeading},
+               {"name"}});
+  for (const Outcome& outcome : session.outcomes) {
+    table.add(row(outcome));
+  }
+  table.print_fitting(out, width);
 }
 
 void print_summary(std::ostream& out, const Session& session, Context& context) {
@@ -266,13 +324,15 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   if (tuned == 0 && failed == 0) {
     out << "Nothing was tuned: every shape already had a winner in the cache.\n";
   }
+  print_kept_defaults(out, session);
   const auto remarked =
       std::count_if(session.outcomes.begin(), session.outcomes.end(), [](const Outcome& outcome) {
         return outcome.record.has_value() && !outcome.record->remark.empty();
       });
   if (remarked > 0) {
     out << counted(static_cast<std::size_t>(remarked), "shape")
-        << " with a remark: more time (--budget-seconds, --rigor) or an idle machine may help.\n";
+        << " with a remark (--wide): more time (--budget-seconds, --rigor) or an idle machine may "
+           "help.\n";
   }
   for (const std::string& sentence : session.ladders) {
     out << "Ladder of " << sentence << ".\n";
