@@ -71,6 +71,23 @@ TEST_CASE("The first line of a long text is cut and ends in dots") {
   REQUIRE(first_line("0123456789abc", 10) == "0123456789...");
 }
 
+TEST_CASE("A shortened text has at most as many characters as asked for, and all of its bytes") {
+  CHECK(shortened("short", 5) == "short");
+  CHECK(shortened("shorter", 5) == "shor…");
+  CHECK(shortened("→→→→", 3) == "→→…");
+  CHECK(shortened("one two", 5) == "one…");
+  CHECK(shortened("two", 1) == "…");
+}
+
+TEST_CASE("Long lines are broken at spaces, and their rest is indented as the second column") {
+  CHECK(wrapped("one two three\n\nfour", 8) == "one two\nthree\n\nfour");
+  CHECK(wrapped("one two three", 7) == "one two\nthree");
+  CHECK(wrapped("  --m   one two three", 15) == "  --m   one two\n        three");
+  CHECK(wrapped("  one two three", 9) == "  one two\n  three");
+  CHECK(wrapped("→→ →→ →→", 5) == "→→ →→\n→→");
+  CHECK(wrapped("unbreakable word", 4) == "unbreakable\nword");
+}
+
 TEST_CASE("CSV cells are quoted if necessary") {
   REQUIRE(csv_cell("plain text") == "plain text");
   REQUIRE(csv_cell("AMD EPYC (AVX-512, 2 threads)") == "\"AMD EPYC (AVX-512, 2 threads)\"");
@@ -96,6 +113,39 @@ TEST_CASE("Columns that are empty in every row are omitted") {
   std::ostringstream text;
   table.print(text);
   REQUIRE(text.str() == "a  c\n1\n2  x\n");
+}
+
+TEST_CASE("A fitting table omits columns from the right, and shows constant ones in its heading") {
+  Table table({{"problem"},
+               {"device", Align::kLeft, Constant::kHeading},
+               {"long"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"us", Align::kRight}});
+  table.add({"8x8x8", "a host", std::string(30, 'x'), "f16", "7"});
+  table.add({"8x8x16", "a host", "y", "f32", "12"});
+  const auto printed = [&](std::size_t width) {
+    std::ostringstream text;
+    table.print_fitting(text, width);
+    return text.str();
+  };
+  CHECK(printed(20) ==
+        "device: a host\n"
+        "problem  types  us\n"
+        "8x8x8    f16     7\n"
+        "8x8x16   f32    12\n");
+  CHECK(printed(10) == "device: a\nhost\nproblem\n8x8x8\n8x8x16\n");
+  CHECK(printed(80).find(std::string(30, 'x') + "  f16     7") != std::string::npos);
+}
+
+TEST_CASE("A kernel's short text has its family and its tile") {
+  Record record;
+  record.family = "wgmma";
+  record.config = *parse_config("block_m=128 block_n=256 block_k=64 stages=4");
+  CHECK(kernel_text(record) == "wgmma 128x256x64");
+  record.config = *parse_config("tile=16");
+  CHECK(kernel_text(record) == "wgmma 16");
+  record.config = Config();
+  CHECK(kernel_text(record) == "wgmma");
 }
 
 TEST_CASE("Number lists are single numbers, ranges, and both joined by commas") {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
 
 namespace tunedgemm::internal {
@@ -147,6 +148,28 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   REQUIRE(outcomes[0]["state"] == "cached");
   REQUIRE(outcomes[0]["record"]["m"] == 40);
   REQUIRE(outcomes[0]["record"]["median_us"] > 0);
+}
+
+TEST_CASE("The summary counts the shapes that kept the default, by reason") {
+  const Shell shell;
+  const std::string one = kTuneAll + "--rigor quick --candidates 1 --m 40,48 --n 24 --k 16";
+  REQUIRE(shell.run(one).status == 0);
+  if (shell.run("command -v sqlite3").status != 0) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const std::string noise =
+      "kept: default, noise hides the difference (another measured 1.02x, +-3.0 %); busy machine";
+  REQUIRE(shell.run("sqlite3 cache.db \"UPDATE winner SET remark = '" + noise + "'\"").status == 0);
+  const std::string no_time =
+      "remark = 'kept: default, no time to try another' WHERE problem = (SELECT max(problem) FROM "
+      "winner)";
+  REQUIRE(shell.run("sqlite3 cache.db \"UPDATE winner SET " + no_time + "\"").status == 0);
+  const std::string again = shell.run(one).output;
+  CAPTURE(again);
+  CHECK_THAT(again, ContainsSubstring("1 kept the default: noise hides the difference.\n"));
+  CHECK_THAT(again, ContainsSubstring("1 kept the default: no time to try another.\n"));
+  CHECK(again.find("busy machine") == std::string::npos);
+  CHECK_THAT(shell.run(one + " --wide").output, ContainsSubstring("busy machine"));
 }
 
 TEST_CASE("tune-all tunes each layer of a list without M at every M of a ladder") {

@@ -245,7 +245,8 @@ TEST_CASE("best and the view best use the same word for the state of a winner") 
   }
   const auto check_words = [&](const std::string& word) {
     REQUIRE(shell.run(sqlite + "'SELECT state FROM best'").output == word + "\n");
-    REQUIRE_THAT(shell.run(kCommand + "best").output, ContainsSubstring(" " + word + " "));
+    REQUIRE_THAT(shell.run(kCommand + "best").output, ContainsSubstring("state: " + word));
+    REQUIRE_THAT(shell.run(kCommand + "best --wide").output, ContainsSubstring(" " + word + " "));
   };
   check_words("provisional");
   REQUIRE(shell

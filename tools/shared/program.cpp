@@ -102,6 +102,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
     return *status;
   }
   app.set_version_flag("--version", app.get_name() + " " + tunedgemm_version());
+  fit_help(app);
   const PrintableOutput results(std::cout);
   const PrintableOutput messages(std::cerr);
   ExitStatus status = run_and_report(app, argc, argv, run);

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <ostream>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
+namespace {
+
+constexpr std::size_t kBetweenColumns = 2;
+
+}  // namespace
 
 void Table::add(std::vector<std::string> row) {
   assert(row.size() == columns_.size());
@@ -17,23 +24,62 @@ void Table::add(std::vector<std::string> row) {
 }
 
 void Table::print(std::ostream& out) const {
+  std::vector<std::size_t> all(columns_.size());
+  std::iota(all.begin(), all.end(), 0);
+  print_columns(out, all);
+}
+
+void Table::print_fitting(std::ostream& out, std::size_t width) const {
+  std::string heading;
+  std::vector<std::size_t> fitting;
+  std::size_t used = 0;
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    const std::size_t needed = width_of(column);
+    if (needed == 0) {
+      continue;
+    }
+    if (is_heading(column)) {
+      heading += (heading.empty() ? "" : "; ") + columns_[column].title + ": " + rows_[0][column];
+    } else if (used == 0 || used + kBetweenColumns + needed <= width) {
+      fitting.push_back(column);
+      used += (used == 0 ? 0 : kBetweenColumns) + needed;
+    }
+  }
+  if (!heading.empty()) {
+    out << wrapped(heading, width) << '\n';
+  }
+  print_columns(out, fitting);
+}
+
+bool Table::is_heading(std::size_t column) const {
+  return columns_[column].constant == Constant::kHeading && !rows_.empty() &&
+         std::all_of(rows_.begin(), rows_.end(),
+                     [&](const auto& row) { return row[column] == rows_.front()[column]; });
+}
+
+std::size_t Table::width_of(std::size_t column) const {
+  std::size_t width = 0;
+  for (const auto& row : rows_) {
+    width = std::max(width, display_width(row[column]));
+  }
+  return width == 0 ? 0 : std::max(width, display_width(columns_[column].title));
+}
+
+void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& columns) const {
   std::vector<std::string> titles;
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
-    std::size_t width = 0;
-    for (const auto& row : rows_) {
-      width = std::max(width, display_width(row[column]));
-    }
     titles.push_back(columns_[column].title);
-    widths.push_back(width == 0 ? 0 : std::max(width, display_width(titles.back())));
+    widths.push_back(width_of(column));
   }
   const auto print_row = [&](const std::vector<std::string>& row) {
     std::string line;
-    for (std::size_t column = 0; column < row.size(); ++column) {
+    for (const std::size_t column : columns) {
       if (widths[column] > 0) {
         const std::string padding(widths[column] - display_width(row[column]), ' ');
         const bool left = columns_[column].align == Align::kLeft;
-        line += (line.empty() ? "" : "  ") + (left ? row[column] + padding : padding + row[column]);
+        line += std::string(line.empty() ? 0 : kBetweenColumns, ' ');
+        line += left ? row[column] + padding : padding + row[column];
       }
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -11,10 +11,13 @@
 namespace tunedgemm::internal {
 
 enum class Align { kLeft, kRight };
+/// Where print_fitting() shows a column whose rows all have the same text.
+enum class Constant { kColumn, kHeading };
 
 struct Column {
   std::string title;
   Align align = Align::kLeft;
+  Constant constant = Constant::kColumn;
 };
 
 /// A plain value, used by one thread.
@@ -29,8 +32,17 @@ class Table {
   /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text;
   /// columns that are empty in every row are omitted.
   void print(std::ostream& out) const;
+  /// The same in lines of at most `width` characters. The columns must be in the order of their
+  /// importance: each is omitted if it does not fit behind the columns before it. Constant columns
+  /// of kind kHeading are in lines "title: text; ..." above the table.
+  void print_fitting(std::ostream& out, std::size_t width) const;
 
  private:
+  bool is_heading(std::size_t column) const;
+  /// 0 if every row is empty.
+  std::size_t width_of(std::size_t column) const;
+  void print_columns(std::ostream& out, const std::vector<std::size_t>& columns) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/table.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
@@ -35,6 +36,42 @@ std::optional<double> finite_number(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && end == text.data() + text.size();
   return is_number && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// Where the rest of a long line begins.
+std::size_t indent_of(std::string_view line) {
+  const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+  const std::size_t gap = line.find("  ", first);
+  const std::size_t second = line.find_first_not_of(' ', gap);
+  return gap == std::string_view::npos || second == std::string_view::npos ? first : second;
+}
+
+// The last space after which the text still has at most `width` characters before it; without one,
+// the first space that follows.
+std::size_t break_of(std::string_view line, std::size_t indent, std::size_t width) {
+  std::size_t last = std::string_view::npos;
+  for (std::size_t space = line.find(' ', indent); space != std::string_view::npos;
+       space = line.find(' ', space + 1)) {
+    if (display_width(line.substr(0, space)) > width && last != std::string_view::npos) {
+      break;
+    }
+    last = space;
+  }
+  return last;
+}
+
+std::string wrapped_line(std::string line, std::size_t width) {
+  const std::size_t indent = indent_of(line);
+  std::string text;
+  while (display_width(line) > width) {
+    const std::size_t space = break_of(line, indent, width);
+    if (space == std::string::npos) {
+      break;
+    }
+    text += line.substr(0, line.find_last_not_of(' ', space) + 1) + '\n';
+    line = std::string(indent, ' ') + line.substr(space + 1);
+  }
+  return text + line;
 }
 
 // The letters to change, add, remove or swap with their neighbour.
@@ -109,6 +146,16 @@ std::string gflops_text(double flops, double us) {
   return us > 0 ? rounded_text(flops / us / 1e3) : "-";
 }
 
+std::string kernel_text(const Record& record) {
+  std::string tile;
+  for (const char* knob : {"block_m", "block_n", "block_k", "tile"}) {
+    if (const std::optional<int> value = record.config.find(knob)) {
+      tile += (tile.empty() ? " " : "x") + std::to_string(*value);
+    }
+  }
+  return record.family + tile;
+}
+
 std::string counted(std::size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
@@ -123,6 +170,28 @@ std::string first_line(std::string_view text, std::size_t width) {
     --end;  // do not cut a UTF-8 character
   }
   return std::string(line.substr(0, end)) + "...";
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) {
+    return std::string(text);
+  }
+  // Remove characters of UTF-8 from the end, the last with all of its bytes.
+  while (display_width(text) >= width) {
+    text.remove_suffix(1);
+  }
+  while (!text.empty() && text.back() == ' ') {
+    text.remove_suffix(1);
+  }
+  return std::string(text) + "…";
+}
+
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string result;
+  for (const std::string_view line : split(text, '\n')) {
+    result += (result.empty() ? "" : "\n") + wrapped_line(std::string(line), width);
+  }
+  return result;
 }
 
 std::vector<std::int64_t> parse_number_list(std::string_view text, std::int64_t least) {

@@ -28,10 +28,20 @@ std::string spread_text(const Measurement& measurement);
 std::string spread_text(double relative);
 /// Giga-operations per second, as rounded_text; "-" if there is no time.
 std::string gflops_text(double flops, double us);
+/// The family and the tile of a record's config: "wgmma 128x256x64".
+std::string kernel_text(const Record& record);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
+
+/// The text, or as many of its characters as fit in `width` with "…" behind them. Precondition:
+/// width > 0.
+std::string shortened(std::string_view text, std::size_t width);
+/// The text with every line that is longer than `width` characters broken at spaces. The rest of a
+/// line is indented as its second column, which two spaces or more separate from the first, or as
+/// the line if it has no second column. A word that is longer than a line stays whole.
+std::string wrapped(std::string_view text, std::size_t width);
 
 /// More numbers in a list must be a typing error.
 inline constexpr std::size_t kMostNumbers = 1'000'000;

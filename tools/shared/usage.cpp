@@ -1,12 +1,24 @@
 #include "tools/shared/usage.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {
+
+class FittingFormatter final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return wrapped(Formatter::make_help(app, std::move(name), mode), kUsualWidth);
+  }
+};
 
 // The verb that was given, or the program itself.
 const CLI::App& given_command(const CLI::App& app) {
@@ -68,6 +80,14 @@ std::string why_unexpected(const CLI::App& command, const std::string& argument)
 }
 
 }  // namespace
+
+void fit_help(CLI::App& app) {
+  const auto formatter = std::make_shared<FittingFormatter>();
+  app.formatter(formatter);
+  for (CLI::App* verb : app.get_subcommands({})) {
+    verb->formatter(formatter);
+  }
+}
 
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = given_command(app);

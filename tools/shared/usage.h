@@ -1,6 +1,6 @@
 #pragma once
 
-// What is wrong with a command line, in sentences that name a remedy.
+// The help of a program, and messages about a wrong command line that name a remedy.
 
 #include <string>
 
@@ -10,6 +10,9 @@ class ParseError;
 }  // namespace CLI
 
 namespace tunedgemm::internal {
+
+/// Breaks the lines of the help of the program and of its verbs so that they fit kUsualWidth.
+void fit_help(CLI::App& app);
 
 /// The message for an error of app.parse(): what was wrong, what the user may have meant, and where
 /// help is.

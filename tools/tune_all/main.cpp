@@ -1,5 +1,7 @@
 // tune-all: tunes a list of shapes and stores the winners in a cache.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tune_all/session.h"
 #include "tools/tune_all/work_list.h"
@@ -28,6 +31,7 @@ struct CommandLine {
   SessionOptions session;
   bool dry_run = false;
   bool json = false;
+  bool wide = false;
   bool in_process = false;
 };
 
@@ -40,12 +44,13 @@ std::string why_not_rigor(const std::string& text) {
 
 void add_options(CLI::App& app, CommandLine& line) {
   app.footer(
-      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a file\n"
-      "that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a .json\n"
-      "file. The columns parallel (column, row, none) and kv_heads are for --tensor-parallel.\n"
+      "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a "
+      "file that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a "
+      ".json file. The columns parallel (column, row, none) and kv_heads are for "
+      "--tensor-parallel.\n"
       "Number lists: 512 or 512,1024 or 128:4096:128.\n"
-      "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list is\n"
-      "wrong; 3 no device, or no writable cache; 4 winners or the table could not be written;\n"
+      "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list "
+      "is wrong; 3 no device, or no writable cache; 4 winners or the table could not be written; "
       "130 interrupted.");
   app.add_option("lists", line.work.lists, "lists of shapes")->type_name("LIST");
   app.add_option("--m-ladder", line.work.m_ladder,
@@ -101,6 +106,7 @@ void add_options(CLI::App& app, CommandLine& line) {
                "run candidates in this process, for debuggers and profilers: a candidate that "
                "crashes or hangs stops the run");
   app.add_flag("--dry-run", line.dry_run, "only print the shapes to tune and the estimated time");
+  app.add_flag("--wide", line.wide, "show every column, remarks too, whatever the width");
   app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");
 
   using namespace std::string_view_literals;
@@ -272,8 +278,10 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
       tune_shapes(context, work, line.session, static_cast<std::size_t>(to_tune));
   if (line.json) {
     print_json(std::cout, session);
+  } else if (line.wide) {
+    print_wide_table(std::cout, session);
   } else {
-    print_table(std::cout, session);
+    print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
   print_summary(line.json ? std::cerr : std::cout, session, context);
   if (!all_winners_are_stored(context.store(), session)) {

@@ -1,145 +1,23 @@
 #include "tools/tune_all/session.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <future>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <memory>
 
-#include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/text.h"
 #include "tools/tune_all/auto_ladder.h"
+#include "tools/tune_all/progress_display.h"
+#include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-// Shows progress on standard error while shapes are tuned: on a terminal, one line that is
-// rewritten in place; otherwise one line per shape. It moves the cursor with escape sequences and
-// therefore writes to std::clog, the only stream in which run_program() does not escape them.
-class ProgressDisplay {
- public:
-  // `to_tune` of the `shapes` shapes are not in the cache. The time left is estimated from these.
-  ProgressDisplay(std::size_t shapes, std::size_t to_tune) : shapes_(shapes), to_tune_(to_tune) {}
-
-  void shape_begins(const Shape& shape);
-  void shape_progresses(const Progress& progress);
-  void shape_ends(const TuneResult& result);
-  // Leaves the cursor at the beginning of an empty line.
-  void finish();
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  double seconds_left() const;
-  void rewrite(const std::string& text);
-
-  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
-  std::size_t shapes_, to_tune_;
-  std::size_t ended_ = 0, tuned_ = 0;
-  Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_rewrite_;
-  std::string shape_text_;
-};
-
-constexpr std::size_t kLineWidth = 100;
-constexpr auto kBetweenRewrites = std::chrono::milliseconds(100);
-
-std::string result_text(const TuneResult& result) {
-  if (!result.record) {
-    return "no winner: " + first_line(result.tuning.failure, 200);
-  }
-  const Record& record = *result.record;
-  const double us = record.measurement.median_us;
-  return time_text(us) + ", " + gflops_text(flops(record.problem), us) + " GFLOP/s, " +
-         record.family + " " + to_text(record.config);
-}
-
-std::string_view origin_text(TuneResult::Origin origin) {
-  switch (origin) {
-    case TuneResult::Origin::kTuned:
-      return "tuned";
-    case TuneResult::Origin::kCached:
-      return "cached";
-    case TuneResult::Origin::kElsewhere:
-      return "tuned by another process";
-    case TuneResult::Origin::kFailed:
-      break;
-  }
-  return "failed";
-}
-
-void ProgressDisplay::shape_begins(const Shape& shape) {
-  shapes_ = std::max(shapes_, ended_ + 1);  // a ladder's rung is not known before
-  shape_text_ =
-      shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem);
-  last_rewrite_ = {};
-  shape_progresses({});
-}
-
-double ProgressDisplay::seconds_left() const {
-  const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
-  const auto left = static_cast<double>(to_tune_) - static_cast<double>(tuned_);
-  return tuned_ == 0 ? 0 : spent / static_cast<double>(tuned_) * left;
-}
-
-void ProgressDisplay::shape_progresses(const Progress& progress) {
-  const auto now = Clock::now();
-  if (!is_terminal_ || now - last_rewrite_ < kBetweenRewrites) {
-    return;
-  }
-  last_rewrite_ = now;
-  std::string text = std::to_string(ended_ + 1) + "/" + std::to_string(shapes_) + "  " +
-                     shape_text_ + "  " + std::string(name(progress.phase));
-  if (progress.total > 0) {
-    text += " " + std::to_string(progress.done) + "/" + std::to_string(progress.total);
-  }
-  if (progress.best_us > 0) {
-    text += "  best " + time_text(progress.best_us);
-  }
-  if (tuned_ > 0) {
-    text += "  " + duration_text(seconds_left()) + " left";
-  }
-  rewrite(text);
-}
-
-void ProgressDisplay::shape_ends(const TuneResult& result) {
-  ++ended_;
-  tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
-  const bool failed = result.origin == TuneResult::Origin::kFailed;
-  if (!is_terminal_) {
-    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  "
-              << origin_text(result.origin) << ": " << printable(result_text(result), Lines::kOne);
-    if (tuned_ > 0 && tuned_ < to_tune_) {
-      std::clog << "  (" << duration_text(seconds_left()) << " left)";
-    }
-    std::clog << std::endl;
-  } else if (failed) {
-    rewrite(shape_text_ + "  " + result_text(result));
-    std::clog << '\n';
-  }
-}
-
-void ProgressDisplay::finish() {
-  if (is_terminal_) {
-    rewrite("");
-  }
-}
-
-void ProgressDisplay::rewrite(const std::string& text) {
-  // Cut the line: a wrapped line could not be erased.
-  std::string line = printable(text, Lines::kOne);
-  while (display_width(line) > kLineWidth) {
-    line.pop_back();
-  }
-  constexpr std::string_view kEraseLine = "\r\x1b[2K";
-  std::clog << kEraseLine << line << std::flush;
-}
 
 // The time since the session began, and its limit.
 class SessionClock {
@@ -187,7 +65,7 @@ class SessionRun {
              std::size_t to_tune)
       : context_(context),
         options_(options),
-        display_(shapes, to_tune),
+        display_(shapes, to_tune, options.total_seconds),
         clock_(options.total_seconds) {}
 
   bool goes_on() const { return why_not_go_on(clock_, session_).empty(); }
@@ -200,8 +78,11 @@ class SessionRun {
       return;
     }
     options.on_progress = [&](const Progress& progress) { display_.shape_progresses(progress); };
-    options.cancelled = [&] { return interrupted() || clock_.left() <= 0; };
-    display_.shape_begins(shape);
+    options.cancelled = [&] {
+      display_.refresh();
+      return interrupted() || clock_.left() <= 0;
+    };
+    display_.shape_begins(shape, search_limits_of(options.rigor, options.budget));
     try {
       TuneResult result = context_.tune(shape.problem, options);
       display_.shape_ends(result);
@@ -283,7 +164,7 @@ std::string_view state_text(const Outcome& outcome) {
   return "no winner";
 }
 
-std::vector<std::string> row(const Outcome& outcome) {
+std::vector<std::string> wide_row(const Outcome& outcome) {
   const Problem& problem = outcome.shape.problem;
   std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
                                  layout_text(problem), epilogue_text(problem)};
@@ -301,6 +182,47 @@ std::vector<std::string> row(const Outcome& outcome) {
                                  : first_line(outcome.failure, kFailureWidth));
   cells.push_back(outcome.record ? outcome.record->remark : "");
   return cells;
+}
+
+std::vector<std::string> row(const Outcome& outcome) {
+  const Problem& problem = outcome.shape.problem;
+  std::vector<std::string> cells{extents_text(problem) + " " + layout_text(problem),
+                                 types_text(problem)};
+  if (!outcome.record) {
+    cells.insert(cells.end(), {"-", "-", "-", "-"});
+  } else {
+    const Record& record = *outcome.record;
+    const double us = record.measurement.median_us;
+    cells.insert(cells.end(), {kernel_text(record), time_text(us), spread_text(record.measurement),
+                               speedup_text(record.default_us, us)});
+  }
+  cells.push_back(epilogue_text(problem));
+  cells.emplace_back(state_text(outcome));
+  cells.push_back(outcome.shape.name);
+  return cells;
+}
+
+// REASON of a remark "kept: default, REASON (numbers); further remarks", else "".
+std::string why_default_was_kept(const Outcome& outcome) {
+  constexpr std::string_view kKept = "kept: default, ";
+  const std::string remark = outcome.record ? outcome.record->remark : "";
+  if (!remark.starts_with(kKept)) {
+    return "";
+  }
+  const std::string reason = remark.substr(kKept.size(), remark.find_first_of("(;") - kKept.size());
+  return reason.substr(0, reason.find_last_not_of(' ') + 1);
+}
+
+void print_kept_defaults(std::ostream& out, const Session& session) {
+  std::map<std::string, int> kept;
+  for (const Outcome& outcome : session.outcomes) {
+    if (const std::string reason = why_default_was_kept(outcome); !reason.empty()) {
+      ++kept[reason];
+    }
+  }
+  for (const auto& [reason, number] : kept) {
+    out << number << " kept the default: " << reason << ".\n";
+  }
 }
 
 auto count(const Session& session, TuneResult::Origin origin) {
@@ -345,7 +267,7 @@ Session tune_shapes(Context& context, const WorkList& work, const SessionOptions
   return run.end();
 }
 
-void print_table(std::ostream& out, const Session& session) {
+void print_wide_table(std::ostream& out, const Session& session) {
   Table table({{"name"},
                {"m x n x k"},
                {"types"},
@@ -360,9 +282,25 @@ void print_table(std::ostream& out, const Session& session) {
                {"winner"},
                {"remark"}});
   for (const Outcome& outcome : session.outcomes) {
-    table.add(row(outcome));
+    table.add(wide_row(outcome));
   }
   table.print(out);
+}
+
+void print_table(std::ostream& out, const Session& session, std::size_t width) {
+  Table table({{"m x n x k"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"winner"},
+               {"time", Align::kRight},
+               {"spread", Align::kRight},
+               {"vs default", Align::kRight},
+               {"epilogue", Align::kLeft, Constant::kHeading},
+               {"state", Align::kLeft, Constant::kHeading},
+               {"name"}});
+  for (const Outcome& outcome : session.outcomes) {
+    table.add(row(outcome));
+  }
+  table.print_fitting(out, width);
 }
 
 void print_summary(std::ostream& out, const Session& session, Context& context) {
@@ -386,13 +324,15 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   if (tuned == 0 && failed == 0) {
     out << "Nothing was tuned: every shape already had a winner in the cache.\n";
   }
+  print_kept_defaults(out, session);
   const auto remarked =
       std::count_if(session.outcomes.begin(), session.outcomes.end(), [](const Outcome& outcome) {
         return outcome.record.has_value() && !outcome.record->remark.empty();
       });
   if (remarked > 0) {
     out << counted(static_cast<std::size_t>(remarked), "shape")
-        << " with a remark: more time (--budget-seconds, --rigor) or an idle machine may help.\n";
+        << " with a remark (--wide): more time (--budget-seconds, --rigor) or an idle machine may "
+           "help.\n";
   }
   for (const std::string& sentence : session.ladders) {
     out << "Ladder of " << sentence << ".\n";

@@ -3,6 +3,7 @@
 // A session tunes one shape after another until all are done, the time is over, or the user
 // interrupts it. Then it prints the results.
 
+#include <cstddef>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -44,8 +45,10 @@ Session tune_shapes(Context& context, const WorkList& work, const SessionOptions
 
 /// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
 /// over the default config, which runs without tuning.
-void print_table(std::ostream& out, const Session& session);
-/// The numbers of tuned, cached and failed shapes, and the path of the cache.
+void print_wide_table(std::ostream& out, const Session& session);
+/// The columns that fit in `width`, the most important first, without remarks.
+void print_table(std::ostream& out, const Session& session, std::size_t width);
+/// The numbers of tuned, cached and failed shapes and of kept defaults, and the path of the cache.
 void print_summary(std::ostream& out, const Session& session, Context& context);
 /// The outcomes as a JSON array.
 void print_json(std::ostream& out, const Session& session);

@@ -307,18 +307,16 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       ->check(CLI::ExistingFile)
       ->needs("--plot");
   verb->footer(
-      "Every contender's result is checked before it is timed. Inputs are random and cold; times\n"
+      "Every contender's result is checked before it is timed. Inputs are random and cold; times "
       "are device times. An unrelated small kernel runs before each launch, as other kernels do "
-      "in\n"
-      "a program, and its own time is subtracted (--launches back_to_back: no kernel in between).\n"
+      "in a program, and its own time is subtracted (--launches back_to_back: no kernel in "
+      "between).\n"
       "`of roofline`: the roofline time, from the operations at the peak of the measured clock "
-      "and\n"
-      "the bytes at the memory bandwidth, divided by ours. `x tuned`: speed relative to the tuned\n"
-      "kernel. `spread`: half the distance from the 20th to the 80th percentile, relative to the\n"
-      "median. Ctrl-C ends the run after the current shape and keeps finished results.\n"
+      "and the bytes at the memory bandwidth, divided by ours. `x tuned`: speed relative to the "
+      "tuned kernel. `spread`: half the distance from the 20th to the 80th percentile, relative "
+      "to the median. Ctrl-C ends the run after the current shape and keeps finished results.\n"
       "Exit status: 0 success; 1 some shapes have no result; 2 the command line is wrong; 3 no "
-      "such\n"
-      "device; 130 interrupted.");
+      "such device; 130 interrupted.");
   verb->callback([options, &status] { status = bench(*options); });
 }
 

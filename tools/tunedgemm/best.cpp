@@ -1,5 +1,7 @@
 // tunedgemm best: prints the winners as a table.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -9,6 +11,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 
@@ -20,6 +23,7 @@ struct Options {
   std::string m, n, k;
   std::string types;
   bool json = false;
+  bool wide = false;
 };
 
 bool contains(const std::vector<std::int64_t>& numbers, std::int64_t number) {
@@ -43,7 +47,7 @@ std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
   return winners;
 }
 
-void print_table(const std::vector<WinnerWithState>& winners) {
+void print_wide_table(const std::vector<WinnerWithState>& winners) {
   Table table({{"device"},
                {"m x n x k"},
                {"types"},
@@ -73,6 +77,44 @@ void print_table(const std::vector<WinnerWithState>& winners) {
   table.print(std::cout);
 }
 
+// One table per device. The columns are in the order of their importance.
+void print_tables(const std::vector<WinnerWithState>& winners) {
+  std::vector<std::string> devices;
+  for (const auto& [record, state] : winners) {
+    if (std::find(devices.begin(), devices.end(), record.device.name) == devices.end()) {
+      devices.push_back(record.device.name);
+    }
+  }
+  for (const std::string& device : devices) {
+    Table table({{"device", Align::kLeft, Constant::kHeading},
+                 {"m x n x k"},
+                 {"types", Align::kLeft, Constant::kHeading},
+                 {"winner"},
+                 {"time", Align::kRight},
+                 {"spread", Align::kRight},
+                 {"vs default", Align::kRight},
+                 {"epilogue", Align::kLeft, Constant::kHeading},
+                 {"state", Align::kLeft, Constant::kHeading},
+                 {"compiler", Align::kLeft, Constant::kHeading},
+                 {"rigor", Align::kLeft, Constant::kHeading},
+                 {"GFLOP/s", Align::kRight},
+                 {"tuned at (UTC)"}});
+    for (const auto& [record, state] : winners) {
+      if (record.device.name == device) {
+        const Problem& problem = record.problem;
+        const double us = record.measurement.median_us;
+        table.add({device, extents_text(problem) + " " + layout_text(problem), types_text(problem),
+                   kernel_text(record), time_text(us), spread_text(record.measurement),
+                   speedup_text(record.default_us, us), epilogue_text(problem), state,
+                   record.toolchain.compiler, std::string(name(record.rigor)),
+                   gflops_text(flops(problem), us), record.tuned_at});
+      }
+    }
+    std::cout << (device == devices.front() ? "" : "\n");
+    table.print_fitting(std::cout, line_width(STDOUT_FILENO));
+  }
+}
+
 ExitStatus best(const Options& options) {
   const auto store = open_store_for_reading(options.cache);
   const auto winners = filtered(store->winners_with_state(), options);
@@ -82,8 +124,10 @@ ExitStatus best(const Options& options) {
       array.push_back(to_json(winner.record));
     }
     std::cout << json_text(array, 2) << '\n';
-  } else if (!winners.empty()) {
-    print_table(winners);
+  } else if (options.wide && !winners.empty()) {
+    print_wide_table(winners);
+  } else {
+    print_tables(winners);
   }
   if (winners.empty()) {
     const StoreHealth health = store->health();
@@ -104,9 +148,10 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->add_option("--n", options->n, "only these N");
   verb->add_option("--k", options->k, "only these K");
   verb->add_option("--types", options->types, "only types that contain this text: f16");
+  verb->add_flag("--wide", options->wide, "show every column, remarks too, whatever the width");
   verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
-      "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or\n"
+      "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or "
       "driver has been seen since); void (its template has changed since).\n"
       "`tunedgemm explain` shows the kernel that a call would run.");
   verb->callback([options, &status] { status = best(*options); });

@@ -126,9 +126,9 @@ void add_export(CLI::App& app, ExitStatus& status) {
   auto* csv = verb->add_flag("--csv", options->csv, "write the winners as CSV");
   verb->add_flag("--json", options->json, "write the winners as a JSON array")->excludes(csv);
   verb->footer(
-      "With --device or --list the copy has only the winners, their kernels and their measured\n"
-      "trials, and leaves out winners whose template has changed. A winner is of a layer if it\n"
-      "differs from the layer's line in M alone, and in what may follow from M: strides and\n"
+      "With --device or --list the copy has only the winners, their kernels and their measured "
+      "trials, and leaves out winners whose template has changed. A winner is of a layer if it "
+      "differs from the layer's line in M alone, and in what may follow from M: strides and "
       "alignments.");
   verb->callback([options, &status] { status = export_cache(*options); });
 }

@@ -183,8 +183,8 @@ void add_ladder(CLI::App& app, ExitStatus& status) {
   add_context_options(*verb, options->context);
   add_measuring_options(*verb, options->measuring, 5, "plot_ladder.py");
   verb->footer(
-      "Default shapes: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every\n"
-      "step is checked against a double-precision reference; it is the best of its family's most\n"
+      "Default shapes: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every "
+      "step is checked against a double-precision reference; it is the best of its family's most "
       "promising candidates. The last step is cuBLASLt's fastest proposal, or OpenBLAS.");
   verb->callback([options, &status] { status = ladder(*options); });
 }

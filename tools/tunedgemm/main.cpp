@@ -11,9 +11,8 @@ int main(int argc, char** argv) {
   CLI::App app("Inspects and measures the kernels that libtunedgemm has tuned.", "tunedgemm");
   app.footer(
       "Exit status: 0 success; 1 nothing was found, doctor found an obstacle to tuning, or a "
-      "winner\n"
-      "does not hold; 2 the command line is wrong; 3 no such device; 4 the standard output could\n"
-      "not be written; 130 interrupted.");
+      "winner does not hold; 2 the command line is wrong; 3 no such device; 4 the standard "
+      "output could not be written; 130 interrupted.");
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::kGood;
   // In the order of the help text.

@@ -281,7 +281,7 @@ void add_order(CLI::App& app, ExitStatus& status) {
       ->type_name("FILE.svg")
       ->excludes("--plot");
   verb->footer(
-      "The tiles of a wave run at the same time and share their reads in the L2 cache: the fewer\n"
+      "The tiles of a wave run at the same time and share their reads in the L2 cache: the fewer "
       "block rows of A and block columns of B they cover, the fewer bytes the wave reads.");
   verb->callback([options, &status] { status = order(*options); });
 }

@@ -374,8 +374,7 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
   verb->add_option("--json", options->json, "write the same as a JSON document");
   verb->footer(
       "A sweep neither reads winners from the cache nor stores any. Ctrl-C ends it after the "
-      "current\n"
-      "sample and keeps finished results.");
+      "current sample and keeps finished results.");
   verb->callback([options, &status] { status = sweep(*options); });
 }
 

@@ -261,13 +261,13 @@ void add_verify(CLI::App& app, ExitStatus& status) {
       ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
-      "Races each winner against the three fastest other candidates of its tuning, finalists\n"
-      "first, and the default config. Kernels that are not in the file are compiled; without a\n"
-      "compiler they do not take part. Every result is checked before it is timed. A winner no\n"
-      "longer holds if another is faster by more than 2 % and their 20th to 80th percentiles do\n"
+      "Races each winner against the three fastest other candidates of its tuning, finalists "
+      "first, and the default config. Kernels that are not in the file are compiled; without a "
+      "compiler they do not take part. Every result is checked before it is timed. A winner no "
+      "longer holds if another is faster by more than 2 % and their 20th to 80th percentiles do "
       "not overlap.\n"
-      "Exit status: 0 all winners hold; 1 some do not, or nothing was selected; 2 the command\n"
-      "line or a list is wrong; 3 no such device, or the file has no winners for it; 130\n"
+      "Exit status: 0 all winners hold; 1 some do not, or nothing was selected; 2 the command "
+      "line or a list is wrong; 3 no such device, or the file has no winners for it; 130 "
       "interrupted.");
   verb->callback([options, &status] { status = verify(*options); });
 }

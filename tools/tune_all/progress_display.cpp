@@ -1,0 +1,191 @@
+#include "tools/tune_all/progress_display.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <string_view>
+
+#include "kernel_templates/base/text.h"
+#include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
+#include "tools/shared/text.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr auto kBetweenRewrites = std::chrono::milliseconds(100);
+// A line so narrow that fewer characters of the shape would fit has no bar.
+constexpr std::size_t kLeastShape = 16;
+// Before this time the progress says nothing about the time left.
+constexpr double kLeastSecondsToEstimate = 1;
+// The rest of a tuning is its finals.
+constexpr double kShareOfScreening = 0.9;
+
+std::string bar_text(double share) {
+  constexpr std::size_t kBarWidth = 10;
+  const auto full = static_cast<std::size_t>(share * kBarWidth);
+  return "[" + std::string(full, '#') + std::string(kBarWidth - full, '-') + "] ";
+}
+
+std::string phase_text(const Progress& progress) {
+  std::string text = "  " + std::string(name(progress.phase));
+  return progress.total > 0
+             ? text + " " + std::to_string(progress.done) + "/" + std::to_string(progress.total)
+             : text;
+}
+
+std::string result_text(const TuneResult& result) {
+  if (!result.record) {
+    return "no winner: " + printable(first_line(result.tuning.failure, 200), Lines::kOne);
+  }
+  const Record& record = *result.record;
+  const double us = record.measurement.median_us;
+  return printable(time_text(us) + ", " + gflops_text(flops(record.problem), us) + " GFLOP/s, " +
+                       record.family + " " + to_text(record.config),
+                   Lines::kOne);
+}
+
+std::string_view origin_text(TuneResult::Origin origin) {
+  switch (origin) {
+    case TuneResult::Origin::kTuned:
+      return "tuned";
+    case TuneResult::Origin::kCached:
+      return "cached";
+    case TuneResult::Origin::kElsewhere:
+      return "tuned by another process";
+    case TuneResult::Origin::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+}  // namespace
+
+std::string progress_line(const SessionProgress& progress, std::size_t width) {
+  std::string times = std::to_string(progress.shape) + "/" + std::to_string(progress.shapes) +
+                      "  " + duration_text(progress.elapsed_seconds);
+  if (progress.seconds_left > 0) {
+    times += ", " + duration_text(progress.seconds_left) + " left";
+  }
+  times += "  ";
+  const std::string bar = bar_text(progress.share);
+  std::string line = display_width(bar + times) + kLeastShape <= width ? bar + times : times;
+  line += progress.shape_text;
+  const std::string best =
+      progress.tuning.best_us > 0 ? "  best " + time_text(progress.tuning.best_us) : "";
+  for (const std::string& addition : {phase_text(progress.tuning), best}) {
+    if (display_width(line) + display_width(addition) > width) {
+      break;
+    }
+    line += addition;
+  }
+  return shortened(line, width);
+}
+
+double share_of_tuning(const Progress& progress, double seconds,
+                       const SearchLimits& search_limits) {
+  const double of_phase =
+      progress.total > 0 ? static_cast<double>(progress.done) / progress.total : 0;
+  double share = kShareOfScreening * of_phase;
+  if (progress.phase == Phase::kFinals) {
+    share = kShareOfScreening + (1 - kShareOfScreening) * of_phase;
+  } else if (progress.phase == Phase::kDone) {
+    share = 1;
+  }
+  return std::clamp(std::max(share, seconds / search_limits.seconds), 0.0, 1.0);
+}
+
+ProgressDisplay::ProgressDisplay(std::size_t shapes, std::size_t to_tune, double total_seconds)
+    : is_terminal_(isatty(STDERR_FILENO) != 0),
+      shapes_(shapes),
+      to_tune_(to_tune),
+      total_seconds_(total_seconds) {}
+
+double ProgressDisplay::seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void ProgressDisplay::shape_begins(const Shape& shape, const SearchLimits& search_limits) {
+  shapes_ = std::max(shapes_, ended_ + 1);  // a ladder's rung is not known before
+  shape_text_ = printable(
+      shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem),
+      Lines::kOne);
+  search_limits_ = search_limits;
+  shape_begin_ = Clock::now();
+  progress_ = {};
+  share_of_shape_ = 0;
+  last_rewrite_ = {};
+  refresh();
+}
+
+void ProgressDisplay::shape_progresses(const Progress& progress) {
+  progress_ = progress;
+  refresh();
+}
+
+double ProgressDisplay::share() const {
+  const double done = static_cast<double>(tuned_) + share_of_shape_;
+  const double all = std::max(static_cast<double>(to_tune_), std::ceil(done));
+  return all > 0 ? done / all : 0;
+}
+
+double ProgressDisplay::seconds_left() const {
+  const double spent = seconds_since(begin_);
+  const double done = share();
+  const bool can_estimate = done > 0 && spent >= kLeastSecondsToEstimate;
+  const double left = can_estimate ? spent / done * (1 - done) : 0;
+  return total_seconds_ > 0 ? std::clamp(total_seconds_ - spent, 0.0, left) : left;
+}
+
+void ProgressDisplay::refresh() {
+  const auto now = Clock::now();
+  if (!is_terminal_ || now - last_rewrite_ < kBetweenRewrites) {
+    return;
+  }
+  last_rewrite_ = now;
+  // The number of candidates may grow; the bar does not move back.
+  share_of_shape_ = std::max(
+      share_of_shape_, share_of_tuning(progress_, seconds_since(shape_begin_), search_limits_));
+  rewrite(progress_line({.shape = ended_ + 1,
+                         .shapes = shapes_,
+                         .share = share(),
+                         .elapsed_seconds = seconds_since(begin_),
+                         .seconds_left = seconds_left(),
+                         .shape_text = shape_text_,
+                         .tuning = progress_},
+                        line_width(STDERR_FILENO)));
+}
+
+void ProgressDisplay::shape_ends(const TuneResult& result) {
+  ++ended_;
+  tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
+  share_of_shape_ = 0;
+  const bool failed = result.origin == TuneResult::Origin::kFailed;
+  if (!is_terminal_) {
+    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  "
+              << origin_text(result.origin) << ": " << result_text(result);
+    if (tuned_ > 0 && tuned_ < to_tune_) {
+      std::clog << "  (" << duration_text(seconds_left()) << " left)";
+    }
+    std::clog << std::endl;
+  } else if (failed) {
+    rewrite(shape_text_ + "  " + result_text(result));
+    std::clog << '\n';
+  }
+}
+
+void ProgressDisplay::finish() {
+  if (is_terminal_) {
+    rewrite("");
+  }
+}
+
+void ProgressDisplay::rewrite(const std::string& text) {
+  // Cut the line: a wrapped line could not be erased.
+  constexpr std::string_view kEraseLine = "\r\x1b[2K";
+  std::clog << kEraseLine << shortened(text, line_width(STDERR_FILENO)) << std::flush;
+}
+
+}  // namespace tunedgemm::internal

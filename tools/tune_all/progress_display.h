@@ -1,0 +1,71 @@
+#pragma once
+
+// ProgressDisplay shows how far a session is, on standard error.
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "runtime/context/context.h"
+#include "tools/shared/shape.h"
+#include "tuner/search_limits.h"
+
+namespace tunedgemm::internal {
+
+/// The contents of a line of progress.
+struct SessionProgress {
+  std::size_t shape = 1, shapes = 1;  ///< the shape at work counts from 1
+  double share = 0;                   ///< of the session's work that is done, 0 to 1
+  double elapsed_seconds = 0;
+  double seconds_left = 0;  ///< 0: not known yet
+  std::string shape_text;
+  Progress tuning;  ///< of the shape at work
+};
+
+/// "[####------] 4/9  12 s, 18 s left  up f16→f16 nn  screen 3/32  best 12.3 us", at most `width`
+/// characters. If it is too long, the best time is left out first, then the phase, then the end of
+/// the shape; a narrow line has no bar.
+std::string progress_line(const SessionProgress& progress, std::size_t width);
+
+/// The share of a shape's tuning that is done, 0 to 1: of its candidates or of its time limit,
+/// whichever is greater.
+double share_of_tuning(const Progress& progress, double seconds, const SearchLimits& search_limits);
+
+/// On a terminal, one line that is rewritten in place; otherwise one line per shape. It moves the
+/// cursor with escape sequences and therefore writes to std::clog, the only stream in which
+/// run_program() does not escape them. Used by one thread.
+class ProgressDisplay {
+ public:
+  /// `to_tune` of the `shapes` shapes are not in the cache. The time left is estimated from these;
+  /// it is at most what is left of `total_seconds`, unless that is 0.
+  ProgressDisplay(std::size_t shapes, std::size_t to_tune, double total_seconds);
+
+  void shape_begins(const Shape& shape, const SearchLimits& search_limits);
+  void shape_progresses(const Progress& progress);
+  /// Shows the time that has passed. Call it often: it does nothing between two rewrites.
+  void refresh();
+  void shape_ends(const TuneResult& result);
+  /// Leaves the cursor at the beginning of an empty line.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static double seconds_since(Clock::time_point begin);
+  double share() const;
+  double seconds_left() const;
+  void rewrite(const std::string& text);
+
+  bool is_terminal_;
+  std::size_t shapes_, to_tune_;
+  double total_seconds_;
+  std::size_t ended_ = 0, tuned_ = 0;
+  Clock::time_point begin_ = Clock::now(), shape_begin_ = begin_;
+  Clock::time_point last_rewrite_;
+  std::string shape_text_;
+  SearchLimits search_limits_;
+  Progress progress_;
+  double share_of_shape_ = 0;
+};
+
+}  // namespace tunedgemm::internal
