@@ -37,9 +37,10 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   fails_with("--ativation relu", "did you mean --activation?");
   fails_with("--m 1:2000:1 --n 1:2000:1 --k 1:2000:1", "make 8000000000 shapes");
   for (const std::string seconds : {"nan", "-nan", "inf", "1e400", "x", "10s", "0", "-1"}) {
-    for (const std::string option :
-         {"--budget-seconds ", "--total-seconds ", "--candidate-seconds "}) {
-      fails_with("--m 5 --n 5 --k 5 " + option + seconds, "is not a positive number");
+    for (const char* option : {"budget", "total", "candidate"}) {
+      std::string arguments = "--m 5 --n 5 --k 5 --";
+      arguments.append(option).append("-seconds ").append(seconds);
+      fails_with(arguments, "is not a positive number");
     }
   }
   fails_with("--m 5 --n 5 --k 5 --types $(printf '\\033[31m\\377')", "\"\\u001b[31m\\xff\"");
