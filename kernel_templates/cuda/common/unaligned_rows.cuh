@@ -52,13 +52,13 @@ struct UnalignedRows {
   long long ldd;           // in elements
   int rows, columns_left;  // in D from there on
 
-  __device__ __forceinline__ static int bytes_above_vector(const TypeD* pointer) {
+  __device__ __forceinline__ static int offset_in_vector(const TypeD* pointer) {
     return static_cast<int>(reinterpret_cast<unsigned long long>(pointer) % kVectorBytes);
   }
 
   // The strip's first element of a row, in shared memory. It is the same for all strips.
   __device__ __forceinline__ TypeD* prepared(int row) const {
-    return reinterpret_cast<TypeD*>(shared + row * kPitch + bytes_above_vector(to + row * ldd));
+    return reinterpret_cast<TypeD*>(shared + row * kPitch + offset_in_vector(to + row * ldd));
   }
 
   __device__ __forceinline__ void store() const {
@@ -69,24 +69,24 @@ struct UnalignedRows {
     for (int vector = lane; vector < 16 * kVectors; vector += 32) {
       const int row = vector / kVectors;
       char* const row_to = reinterpret_cast<char*>(to + row * ldd);
-      const int skipped = -bytes_above_vector(to + row * ldd) & (kVectorBytes - 1);
+      const int skipped = -offset_in_vector(to + row * ldd) & (kVectorBytes - 1);
       const int at = vector % kVectors * kVectorBytes + skipped;
       if (row < rows && at + kVectorBytes <= row_bytes) {
         const char* const from = reinterpret_cast<const char*>(prepared(row));
         *reinterpret_cast<uint4*>(row_to + at) = *reinterpret_cast<const uint4*>(from + at);
       }
     }
-    // Even lanes copy what is before a row's first whole vector, odd lanes what is behind the last.
+    // Even lanes copy what precedes a row's first whole vector, odd lanes what follows its last.
     const int row = lane / 2;
     if (row < rows && row_bytes > 0) {
-      const int above = bytes_above_vector(to + row * ldd), end = above + row_bytes;
+      const int offset = offset_in_vector(to + row * ldd), end = offset + row_bytes;
       const int last_vector = end & -kVectorBytes;  // relative to the vector of the first element
       const char* const from = shared + row * kPitch;
-      char* const row_to = reinterpret_cast<char*>(to + row * ldd) - above;
+      char* const row_to = reinterpret_cast<char*>(to + row * ldd) - offset;
       if (lane % 2 == 0) {
-        copy_end(from, row_to, above, above == 0 ? 0 : min(kVectorBytes, end));
+        copy_end(from, row_to, offset, offset == 0 ? 0 : min(kVectorBytes, end));
       } else {
-        copy_end(from, row_to, above == 0 ? last_vector : max(last_vector, kVectorBytes), end);
+        copy_end(from, row_to, offset == 0 ? last_vector : max(last_vector, kVectorBytes), end);
       }
     }
   }

@@ -116,10 +116,8 @@ struct CollectiveEpilogue {
     const int last_n = static_cast<int>(arguments.n) - 1;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int m = m0 + row_in_block(i), n = n0 + column_in_block(i);
-      elements[i] = kShape.adds_operand
-                        ? apply_epilogue(epilogue, accumulators[i], min(m, last_m), min(n, last_n))
-                        : apply_epilogue(epilogue, accumulators[i], m, n);
+      elements[i] = apply_epilogue(epilogue, accumulators[i], min(m0 + row_in_block(i), last_m),
+                                   min(n0 + column_in_block(i), last_n));
     }
   }
 
