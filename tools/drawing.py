@@ -45,13 +45,11 @@ def save(figure, prefix: str, title: str, description: str) -> None:
     """Writes PREFIX.png and PREFIX.svg. The title says what the picture shows, the description what it says."""
     vectors = io.StringIO()
     figure.savefig(vectors, format="svg", metadata={"Date": None})
-    for ending, write in ((".png", lambda file: figure.savefig(file, dpi=150)),
-                          (".svg", lambda file: pathlib.Path(file).write_text(readable(vectors.getvalue(), title, description),
-                                                                             encoding="utf-8"))):
-        try:
-            write(prefix + ending)
-        except OSError as error:
-            raise fail(f"{prefix}{ending} cannot be written: {error.strerror}", error) from error
+    try:
+        figure.savefig(prefix + ".png", dpi=150)
+        pathlib.Path(prefix + ".svg").write_text(readable(vectors.getvalue(), title, description), encoding="utf-8")
+    except OSError as error:
+        raise fail(f"{error.filename} cannot be written: {error.strerror}", error) from error
 
 
 def parse_command_line(description: str, name: str, meaning: str) -> tuple[pathlib.Path, str]:
