@@ -21,10 +21,12 @@ constexpr const char* kLoggerName = "tunedgemm";
 // Sets the level that $TUNEDGEMM_LOG names.
 void set_level(spdlog::logger& created) {
   const std::string level = environment("TUNEDGEMM_LOG");
-  created.set_level(level == "off"    ? spdlog::level::off
-                    : level == "info" ? spdlog::level::info
-                                      : spdlog::level::warn);
-  if (!level.empty() && level != "off" && level != "warn" && level != "info") {
+  created.set_level(spdlog::level::warn);
+  if (level == "off") {
+    created.set_level(spdlog::level::off);
+  } else if (level == "info") {
+    created.set_level(spdlog::level::info);
+  } else if (!level.empty() && level != "warn") {
     created.warn("TUNEDGEMM_LOG is \"{}\"; use off, warn or info", printable(level, Lines::kOne));
   }
 }
