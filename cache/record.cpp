@@ -116,6 +116,11 @@ std::optional<Rigor> parse_rigor(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<Rigor> parse_rigor_of_user(std::string_view text) {
+  const std::optional<Rigor> rigor = parse_rigor(text);
+  return rigor == Rigor::kModel ? std::nullopt : rigor;
+}
+
 bool is_confirmed(const Record& record) {
   return record.complete && record.rigor >= Rigor::kNormal;
 }

@@ -135,6 +135,8 @@ struct TrialRecord {
 enum class Rigor : std::int32_t { kModel = 0, kQuick = 1, kNormal = 2, kExhaustive = 3 };
 std::string_view name(Rigor rigor);
 std::optional<Rigor> parse_rigor(std::string_view text);
+/// Those that users may ask for, all but kModel: "quick", "normal" and "exhaustive".
+std::optional<Rigor> parse_rigor_of_user(std::string_view text);
 
 /// The winner of one problem on one device, with its evidence.
 struct Record {

@@ -3,9 +3,12 @@
 // Escapes foreign text; parses and joins the library's own texts.
 
 #include <array>
+#include <charconv>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,15 @@ enum class Lines { kMany, kOne };
 /// The text, with every control character, line separator and direction mark written like "\u001b",
 /// and every byte that is not UTF-8 written like "\xff". With kMany, newlines and tabs stay.
 std::string printable(std::string_view text, Lines lines);
+
+/// The number, if the whole text is one that the type can hold.
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
 
 // Problems and configs have a text form: words "name=value", separated by spaces.
 

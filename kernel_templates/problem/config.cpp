@@ -1,7 +1,6 @@
 #include "kernel_templates/problem/config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 
 #include "kernel_templates/base/text.h"
@@ -47,13 +46,11 @@ std::string to_text(const Config& config) {
 std::optional<Config> parse_config(std::string_view text) {
   Config config;
   for (const auto& [knob, value] : split_fields(text)) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    const bool whole = error == std::errc() && end == value.data() + value.size() && !value.empty();
-    if (!whole || knob.empty() || config.find(knob)) {
+    const std::optional<int> number = whole_number<int>(value);
+    if (!number || knob.empty() || config.find(knob)) {
       return std::nullopt;
     }
-    config.set(knob, number);
+    config.set(knob, *number);
   }
   return config;
 }

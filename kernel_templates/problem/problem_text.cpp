@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "kernel_templates/base/text.h"
 #include "kernel_templates/problem/problem.h"
@@ -14,24 +13,23 @@ namespace {
 
 // The read functions return whether the text is valid.
 
-template <class Integer>
-bool read(std::string_view text, Integer& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
-template <class Enum>
-bool read_enum(std::optional<Enum> parsed, Enum& value) {
+template <class Value>
+bool read_parsed(std::optional<Value> parsed, Value& value) {
   if (parsed) {
     value = *parsed;
   }
   return parsed.has_value();
 }
 
+template <class Integer>
+bool read(std::string_view text, Integer& value) {
+  return read_parsed(whole_number<Integer>(text), value);
+}
+
 bool read_matrix(std::string_view text, Matrix& matrix) {
   const auto parts = split(text, ',');
-  return parts.size() == 5 && read_enum(parse_data_type(parts[0]), matrix.type) &&
-         read_enum(parse_order(parts[1]), matrix.order) &&
+  return parts.size() == 5 && read_parsed(parse_data_type(parts[0]), matrix.type) &&
+         read_parsed(parse_order(parts[1]), matrix.order) &&
          read(parts[2], matrix.leading_dimension) && read(parts[3], matrix.batch_stride) &&
          read(parts[4], matrix.alignment_bytes);
 }
@@ -96,7 +94,7 @@ constexpr ProblemField choice_field(std::string_view name, std::string_view mean
             return std::vector{FieldValue(std::string(internal::name(problem.*kChoice)))};
           },
           [](std::string_view text, Problem& problem) {
-            return read_enum(kParse(text), problem.*kChoice);
+            return read_parsed(kParse(text), problem.*kChoice);
           },
           {name},
           meaning,

@@ -1,12 +1,11 @@
 #include "runtime/calls/arguments.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
-#include <system_error>
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -126,12 +125,8 @@ Value value_of_environment(const char* variable, Value otherwise,
 
 template <class Number>
 std::optional<Number> parse_positive(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && number > 0 && std::isfinite(static_cast<double>(number))
-             ? std::optional(number)
-             : std::nullopt;
+  const std::optional<Number> number = whole_number<Number>(text);
+  return number > Number{} && std::isfinite(static_cast<double>(*number)) ? number : std::nullopt;
 }
 
 Policy policy_of_environment() {
@@ -140,7 +135,7 @@ Policy policy_of_environment() {
 }
 
 Rigor rigor_of_environment() {
-  return value_of_environment("TUNEDGEMM_RIGOR", Rigor::kNormal, parse_rigor,
+  return value_of_environment("TUNEDGEMM_RIGOR", Rigor::kNormal, parse_rigor_of_user,
                               "quick, normal or exhaustive");
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/cuda/gpcs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -232,9 +231,8 @@ std::string to_text(std::span<const int> gpc_of_sm) {
 std::vector<int> parse_gpcs(std::string_view text, const DeviceLimits& limits) {
   std::vector<int> gpcs;
   for (const std::string_view part : split(text, ',')) {
-    int& gpc = gpcs.emplace_back(-1);
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), gpc);
-    if (error != std::errc() || end != part.data() + part.size() || gpc < 0 || gpc >= kMostGpcs) {
+    const int gpc = gpcs.emplace_back(whole_number<int>(part).value_or(-1));
+    if (gpc < 0 || gpc >= kMostGpcs) {
       return {};
     }
   }

@@ -48,6 +48,8 @@ TEST_CASE("A rigor's name can be parsed, and other names cannot") {
   }
   CHECK_FALSE(parse_rigor("thorough"));
   CHECK_FALSE(parse_rigor(""));
+  CHECK(parse_rigor_of_user("quick") == Rigor::kQuick);
+  CHECK_FALSE(parse_rigor_of_user("model"));
 }
 
 TEST_CASE("Each reason has its own name") {

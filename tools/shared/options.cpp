@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
+#include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
 #include "tools/shared/text.h"
 
@@ -39,11 +39,8 @@ std::optional<ChosenDevice> parse_device(std::string_view text) {
     return std::nullopt;
   }
   if (text.size() > name.size()) {
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] =
-        std::from_chars(text.data() + name.size() + 1, end, chosen.ordinal);
-    if (error != std::errc() || stopped != end || !are_numbered(*chosen.backend) ||
-        chosen.ordinal < 0) {
+    chosen.ordinal = whole_number<int>(text.substr(name.size() + 1)).value_or(-1);
+    if (!are_numbered(*chosen.backend) || chosen.ordinal < 0) {
       return std::nullopt;
     }
   }

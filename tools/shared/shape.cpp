@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -33,9 +32,9 @@ struct FieldRule {
 };
 
 std::string read_whole(std::string_view text, std::int64_t least, std::int64_t& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && value >= least
+  const std::optional<std::int64_t> number = whole_number<std::int64_t>(text);
+  value = number.value_or(value);
+  return number && value >= least
              ? ""
              : "a whole number, at least " + std::to_string(least) + " and below 2^63";
 }

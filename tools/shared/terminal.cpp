@@ -2,10 +2,8 @@
 
 #include <sys/ioctl.h>
 
-#include <charconv>
-#include <string>
-
 #include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 
@@ -14,11 +12,8 @@ std::size_t line_width(int descriptor) {
   if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     return size.ws_col;
   }
-  const std::string columns = environment("COLUMNS");
-  std::size_t width = 0;
-  const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
-  const bool is_number = error == std::errc() && end == columns.data() + columns.size();
-  return is_number && width > 0 ? width : kUsualWidth;
+  const std::size_t columns = whole_number<std::size_t>(environment("COLUMNS")).value_or(0);
+  return columns > 0 ? columns : kUsualWidth;
 }
 
 }  // namespace tunedgemm::internal

@@ -1,7 +1,6 @@
 #include "tools/shared/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -21,21 +20,18 @@ std::string fixed(double value, int decimals) {
 }
 
 std::int64_t parse_number(std::string_view text, std::string_view part, std::int64_t least) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+  const std::optional<std::int64_t> value = whole_number<std::int64_t>(text);
+  if (!value || *value < least) {
     throw std::invalid_argument('"' + std::string(text) + "\" in \"" + std::string(part) +
                                 "\" is not a whole number of at least " + std::to_string(least) +
                                 "; expected something like 512 or 512,1024 or 128:4096:128");
   }
-  return value;
+  return *value;
 }
 
 std::optional<double> finite_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  const std::optional<double> value = whole_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 // Where the rest of a long line begins.

@@ -36,8 +36,7 @@ struct CommandLine {
 };
 
 std::string why_not_rigor(const std::string& text) {
-  const std::optional<Rigor> rigor = parse_rigor(text);
-  return rigor && *rigor != Rigor::kModel
+  return parse_rigor_of_user(text)
              ? ""
              : '"' + text + "\" is not a rigor; expected quick, normal or exhaustive";
 }

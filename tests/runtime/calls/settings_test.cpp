@@ -109,6 +109,7 @@ TEST_CASE("The environment sets rigor and time limit of contexts that leave them
 TEST_CASE("A value in the environment that cannot be used is refused by its name") {
   CHECK_THAT(refusal_with("TUNEDGEMM_RIGOR", "Quick"),
              Equals("TUNEDGEMM_RIGOR is \"Quick\"; use quick, normal or exhaustive"));
+  CHECK_THAT(refusal_with("TUNEDGEMM_RIGOR", "model"), ContainsSubstring("TUNEDGEMM_RIGOR is"));
   for (const char* value : {"0", "-1", "10s", "nan", "inf", " "}) {
     CHECK_THAT(refusal_with("TUNEDGEMM_TUNE_SECONDS", value),
                Equals(std::string("TUNEDGEMM_TUNE_SECONDS is \"") + value +
