@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "tests/support/catch.h"
-#include "tools/shared/table.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {

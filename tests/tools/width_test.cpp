@@ -13,7 +13,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
-#include "tools/shared/table.h"
+#include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -91,10 +91,4 @@ void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& col
   }
 }
 
-std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;  // not a continuation byte
-  }));
-}
-
 }  // namespace tunedgemm::internal

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <iosfwd>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tunedgemm::internal {
@@ -46,8 +45,5 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-/// The number of characters of a UTF-8 text, all of which must be one column wide.
-std::size_t display_width(std::string_view text);
 
 }  // namespace tunedgemm::internal

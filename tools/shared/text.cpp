@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "kernel_templates/base/text.h"
-#include "tools/shared/table.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
@@ -166,6 +165,12 @@ std::string first_line(std::string_view text, std::size_t width) {
     --end;  // do not cut a UTF-8 character
   }
   return std::string(line.substr(0, end)) + "...";
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;  // not a continuation byte
+  }));
 }
 
 std::string shortened(std::string_view text, std::size_t width) {

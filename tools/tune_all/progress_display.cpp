@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "kernel_templates/base/text.h"
-#include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
