@@ -31,6 +31,15 @@ std::string device_names() {
   return names;
 }
 
+// "auto|cuda|host"
+std::string device_kinds() {
+  std::string kinds = "auto";
+  for (const Backend* backend : backends()) {
+    kinds += "|" + std::string(backend->name());
+  }
+  return kinds;
+}
+
 // Parses "cuda" (the backend's first device) or "cuda:1". Empty if the text is neither.
 std::optional<ChosenDevice> parse_device(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(':'));
@@ -76,6 +85,7 @@ void add_field(CLI::App& app, const std::string& option, const FieldDescription&
 void add_device_option(CLI::App& app, std::string& device) {
   app.add_option("--device", device, "auto (the first GPU, else the host), " + device_names())
       ->check(why_not_device)
+      ->type_name(device_kinds())
       ->capture_default_str();
 }
 
@@ -87,7 +97,8 @@ void add_context_options(CLI::App& app, ContextChoice& choice) {
 void add_cache_option(CLI::App& app, std::string& cache) {
   app.add_option("--cache", cache,
                  "the cache file; default $TUNEDGEMM_CACHE, else tunedgemm/tunedgemm.db in the "
-                 "user's cache folder");
+                 "user's cache folder")
+      ->type_name("FILE");
 }
 
 ContextOptions to_context_options(const ContextChoice& choice) {
@@ -118,7 +129,9 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
                        std::vector<Field>& fields) {
   for (const FieldDescription& field : shape_fields()) {
     if (!contains(left_out, field.name) && !contains(kFieldsOfLists, field.name)) {
-      add_field(app, "--" + std::string(field.name), field, fields, false);
+      std::string option = "--" + std::string(field.name);
+      std::replace(option.begin(), option.end(), '_', '-');
+      add_field(app, option, field, fields, false);
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "runtime/cuda/compile_process.h"
 #include "runtime/device.h"
 #include "runtime/process/worker_process.h"
+#include "tools/shared/completions.h"
 #include "tools/shared/usage.h"
 #include "tunedgemm/tunedgemm.h"
 
@@ -56,13 +57,24 @@ class PrintableOutput final : private std::stringbuf {
   std::streambuf* destination_;
 };
 
+void add_completions_option(CLI::App& app) {
+  const std::vector<std::string> shells(kShells.begin(), kShells.end());
+  const auto print = [&app](const std::string& shell) {
+    throw CLI::CallForVersion(completions(app, shell), 0);  // ends the parsing, as --version does
+  };
+  app.add_option_function<std::string>("--completion", print,
+                                       "print completions for the shell to read")
+      ->check(CLI::IsMember(shells).description(""))
+      ->type_name(CLI::detail::join(shells, "|"));
+}
+
 ExitStatus run_and_report(CLI::App& app, int argc, char** argv,
                           const std::function<ExitStatus()>& run) {
   try {
     app.parse(argc, argv);
     return run();
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help or --version
+    if (error.get_exit_code() == 0) {  // --help, --version or --completion
       app.exit(error);
       return ExitStatus::kGood;
     }
@@ -102,6 +114,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
     return *status;
   }
   app.set_version_flag("--version", app.get_name() + " " + tunedgemm_version());
+  add_completions_option(app);
   fit_help(app);
   const PrintableOutput results(std::cout);
   const PrintableOutput messages(std::cerr);

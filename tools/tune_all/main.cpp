@@ -86,9 +86,9 @@ void add_options(CLI::App& app, CommandLine& line) {
     line.session.shape.rigor = *parse_rigor(name);
   };
   app.add_option_function<std::string>("--rigor", set_rigor,
-                                       "quick, normal or exhaustive; default normal")
+                                       "how thorough the tuning is; default normal")
       ->check(why_not_rigor)
-      ->type_name("RIGOR");
+      ->type_name("quick|normal|exhaustive");
   app.add_option("--budget-seconds", line.session.shape.budget.seconds, "limit for each shape")
       ->check(why_not_positive);
   app.add_option("--candidates", line.session.shape.budget.candidates,

@@ -62,7 +62,8 @@ void add_measuring_options(CLI::App& app, MeasuringChoice& choice, int rounds,
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--rigor", choice.rigor, "rigor of the tuning, if the cache has no winner")
-      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}))
+      ->check(CLI::IsMember({"quick", "normal", "exhaustive"}).description(""))
+      ->type_name("quick|normal|exhaustive")
       ->capture_default_str();
   app.add_option("--csv", choice.csv, "write every kernel's figures to this file, row by row");
   add_picture_options(app, choice.picture, script);
