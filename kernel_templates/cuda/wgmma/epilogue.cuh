@@ -59,11 +59,16 @@ struct EpilogueBuffer {
   }
 };
 
-// An optimization barrier: it hides from the compiler how the number was computed. Otherwise the
-// compiler would compute the addresses of all columns first, and take registers from the
-// accumulators.
+// An optimization barrier: it hides from the compiler how a number was computed that is the same in
+// all lanes. Otherwise the compiler would compute the addresses of all columns first, and take
+// registers from the accumulators. ptxas, which does not see an empty asm statement, would do so
+// with the addresses of C and the bias; it does not look through a shuffle.
 __device__ __forceinline__ void optimization_barrier(int& number) {
-  asm volatile("" : "+r"(number));
+  if constexpr (kReadC || kBias != Bias::kNone) {
+    number = warp_uniform(number);
+  } else {
+    asm volatile("" : "+r"(number));
+  }
 }
 
 template <wgmma::Shape kShape>

@@ -148,7 +148,8 @@ constexpr wgmma::Shape kShape{.block_m = BLOCK_M,
                               .b_is_k_major = kOrderB == Order::kColumnMajor,
                               .accumulates_integers = kAccumulatorIsInteger,
                               .promotes = kNumerics == Numerics::kPromoted,
-                              .adds_operand = kReadC || kBias != Bias::kNone};
+                              .reads_c = kReadC,
+                              .reads_bias = kBias != Bias::kNone};
 constexpr Rasterization kRasterization{.group_m = GROUP_M, .along_n = RASTER_ALONG_N != 0};
 constexpr bool kGpcAware = GPC_AWARE != 0;
 constexpr int kEvictFirst = EVICT_FIRST, kPrefetch = PREFETCH;

@@ -72,8 +72,8 @@ struct Shape {
   int element_bytes, element_bytes_d;
   bool a_is_k_major, b_is_k_major;
   bool accumulates_integers;
-  bool promotes;      // adds the accumulators of each k tile in f32
-  bool adds_operand;  // C or a bias
+  bool promotes;  // adds the accumulators of each k tile in f32
+  bool reads_c, reads_bias;
 
   // ---- The schedule -----------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
@@ -131,9 +131,11 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
     return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
   }
+  // A thread's accumulators at the end of a tile.
+  TUNEDGEMM_CONSTEXPR int stored_accumulators() const { return row_blocks() * block_n / 2; }
   // The registers for a thread's accumulators and fragments.
   TUNEDGEMM_CONSTEXPR int accumulators() const {
-    return row_blocks() * block_n / 2 + (promotes ? block_n / 2 : 0) + fragment_registers();
+    return stored_accumulators() + (promotes ? block_n / 2 : 0) + fragment_registers();
   }
   // The most accumulators and fragments that a thread may have (LABBOOK.md, "Registers"):
   //
@@ -145,13 +147,18 @@ struct Shape {
   //   3, A from registers    the same; ptxas needs 4 others                               96
   //
   // The epilogue needs 1/6 of this limit for C or a bias, or for split-K with three consumers. It
-  // needs 2/6 for C or a bias together with fragments of several row blocks of A.
+  // needs 2/6 for C or a bias together with fragments of several row blocks of A. With C it has room
+  // for kMostBesideC accumulators if they are of several row blocks.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
+    const bool adds_operand = reads_c || reads_bias;
     const bool few_are_left = split_k > 1 && consumers == 3;
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
                        : adds_operand || few_are_left           ? 5
                                                                 : 6;
-    return (consumers < 3 ? 192 : a_from_registers() ? 96 : 100) * sixths / 6;
+    const int most = (consumers < 3 ? 192 : a_from_registers() ? 96 : 100) * sixths / 6;
+    constexpr int kMostBesideC = 112;
+    const int most_beside_c = kMostBesideC + accumulators() - stored_accumulators();
+    return reads_c && row_blocks() > 1 && most_beside_c < most ? most_beside_c : most;
   }
   // The registers of a thread. The consumers take the registers that the producer releases.
   TUNEDGEMM_CONSTEXPR int producer_registers() const {

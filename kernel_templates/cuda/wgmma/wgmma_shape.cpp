@@ -72,7 +72,8 @@ wgmma::Shape shape_of(const Problem& problem, const Config& config) {
           .b_is_k_major = problem.b.order == Order::kColumnMajor,
           .accumulates_integers = problem.a.type == DataType::kS8,
           .promotes = problem.numerics == Numerics::kPromoted,
-          .adds_operand = problem.beta != ScalarClass::kZero || problem.bias != Bias::kNone};
+          .reads_c = problem.beta != ScalarClass::kZero,
+          .reads_bias = problem.bias != Bias::kNone};
 }
 
 }  // namespace

@@ -62,7 +62,14 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
   samples.push_back(sample_of(DataType::kF32, "tt", config_of(192, 192, 3, 32), Numerics::kTf32));
   samples.push_back(sample_of(DataType::kBF16, "nt", config_of(256, 96, 1, 64)));
   samples.push_back(sample_of(DataType::kBF16, "nt", config_of(192, 128, 1, 64)));
-  samples.push_back(sample_of(DataType::kBF16, "nt", config_of(256, 160, 2, 64)));
+  for (const int swap_ab : {0, 1}) {
+    Config with_bias = config_of(256, 160, 2, 64), with_c = config_of(256, 112, 2, 64);
+    samples.push_back(sample_of(DataType::kBF16, "nt", with_bias.set("swap_ab", swap_ab)));
+    samples.back().problem.bias = Bias::kPerColumn;
+    samples.push_back(sample_of(DataType::kBF16, "nt", with_c.set("swap_ab", swap_ab)));
+    samples.back().problem.beta = ScalarClass::kOther;
+  }
+  samples.push_back(sample_of(DataType::kBF16, "nt", config_of(128, 256, 2, 64)));
   samples.back().problem.beta = ScalarClass::kOther;
   samples.push_back(sample_of(DataType::kE4M3, "tn", config_of(256, 192, 2, 128), Numerics::kFast));
   Config promoted = config_of(256, 104, 2, 128);
