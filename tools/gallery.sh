@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures the README's figures on this machine's GPU, draws the README's pictures, and updates the
-# README.
+# Measures the published figures on this machine's GPU, draws the pictures, and updates the README
+# and gallery/README.md.
 #
 #   bash tools/gallery.sh            both steps
 #   bash tools/gallery.sh measure    writes tools/gallery/*.json, on a machine with a GPU
-#   bash tools/gallery.sh draw       draws the pictures and updates the README, on any machine
+#   bash tools/gallery.sh draw       draws the pictures and updates the texts, on any machine
 #
 # Uses the tunedgemm command of build/quickstart (tools/quickstart.sh), or $TUNEDGEMM.
 set -euo pipefail
@@ -42,9 +42,9 @@ draw() {
     --config "block_m=128 block_n=128 block_k=64 group_m=3" --at-a-time 9
   "$python" tools/plot_order.py "$folder/order.json" -o "$folder/order"
   rm -f "$folder"/*.png "$folder/order.json"
-  tools/update_readme.py headline "$folder"
-  tools/update_readme.py models "$folder"
-  tools/update_readme.py gallery "$folder"
+  tools/update_readme.py headline "$folder" README.md
+  tools/update_readme.py models "$folder" README.md
+  tools/update_readme.py gallery "$folder" "$folder/README.md"
 }
 
 case "${1:-both}" in

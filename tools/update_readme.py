@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Writes measured results into the README, between its markers.
+"""Writes measured results into a document, between its markers.
 
-    tune-all --json tools/shapes/layers.csv > results.json
-    tools/update_readme.py results results.json [README.md]
-    tools/update_readme.py gallery tools/gallery [README.md]           the results of tools/gallery.sh
-    tools/update_readme.py headline tools/gallery [README.md]          its first line and picture
+    tools/update_readme.py headline tools/gallery README.md                the README's first figures
+    tools/update_readme.py models tools/gallery README.md                  steps of models in PyTorch
+    tools/update_readme.py gallery tools/gallery tools/gallery/README.md   everything that tools/gallery.sh measures
 
-The first argument names the markers: <!-- begin results --> and <!-- end results -->. The script
-replaces the text between them, so that no number in the README is typed by hand.
+The first argument names the markers: <!-- begin gallery --> and <!-- end gallery -->. The script replaces the text between
+them, so that no number is typed by hand.
 """
 import json
 import math
@@ -22,54 +21,6 @@ def time_text(us: float) -> str:
         if us < limit:
             return f"{us / scale:#.3g} {unit}".replace(". ", " ")
     return f"{us / 1e6:#.3g} s"
-
-
-def ratio_text(slower_us: float | None, us: float) -> str:
-    return f"{slower_us / us:.2f}" if slower_us else "-"
-
-
-def rate_text(gflops: float) -> str:
-    """TFLOP/s, to three digits."""
-    return f"{gflops / 1e3:,.0f}" if gflops >= 1e5 else f"{gflops / 1e3:#.3g}".removesuffix(".")
-
-
-def shape_text(outcome: dict) -> str:
-    record = outcome["record"]
-    extents = f"{record['m']} x {record['n']} x {record['k']}"
-    if record["batch"] > 1:
-        extents = f"{record['batch']} of {extents}"
-    return f"{outcome['name']}: {extents}" if outcome["name"] else extents
-
-
-def kernel_text(record: dict) -> str:
-    config = record["config"]
-    tile = [str(config[knob]) for knob in ("block_m", "block_n", "block_k") if knob in config]
-    if config.get("swap_ab"):  # a tile of D's transpose
-        tile[0], tile[1] = tile[1], tile[0]
-    knobs = [f"{knob}={value}" for knob, value in config.items()]
-    return record["family"] + " " + (" x ".join(tile) if len(tile) == 3 else " ".join(knobs))
-
-
-def table(outcomes: list[dict]) -> str:
-    measured = [outcome for outcome in outcomes if outcome["record"] and outcome["record"].get("complete", True)]
-    if not measured:
-        raise SystemExit("update_readme.py: no outcome in the file has a winner")
-    rows = [
-        "| shape | types | winner, its tile | time | TFLOP/s | over the naive kernel | over the untuned config |",
-        "|---|---|---|--:|--:|--:|--:|",
-    ]
-    for outcome in measured:
-        record = outcome["record"]
-        us = record["median_us"]
-        rows.append(
-            f"| {shape_text(outcome)} | {record['types']} {record['layout']} {record['epilogue']} "
-            f"| {kernel_text(record)} | {time_text(us)} | {rate_text(record['gflops'])} "
-            f"| {ratio_text(record['naive_us'], us)} | {ratio_text(record['default_us'], us)} |"
-        )
-    first = measured[0]["record"]
-    day = max(outcome["record"]["tuned_at"] for outcome in measured).split(" ")[0]
-    caption = f"{first['device']}, {first['compiler']}, rigor {first['rigor']}, {day}:"
-    return "\n".join([caption, "", *rows])
 
 
 def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
@@ -103,7 +54,7 @@ def mean_text(ratios: dict[int, float], name: str) -> str:
     """The geometric mean and the minimum of our speedups, given by size."""
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     least = min(ratios, key=ratios.get)
-    return f"{mean:.2f} times as fast as {name} in the geometric mean (least {ratios[least]:.2f}, at {least})"
+    return f"{mean:.2f} times as fast as {name} (geometric mean; least {ratios[least]:.2f}, at {least})"
 
 
 def ratios_over(rows: list[dict], theirs: str) -> dict[int, float]:
@@ -188,12 +139,11 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares = read_run(folder / "squares.json", "kernel")
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
     ratios = ratios_over(rows, "best")
+    models = " and ".join(f"{speedups} times ({run['model']})" for run, speedups in model_steps(folder).values())
     return "\n".join([
-        f"On an {squares['device']}, {rows[0]['types'].split('→')[0]} {rows[0]['layout']}, {len(ratios)} sizes from {rows[0]['m']} to "
-        f"{rows[-1]['m']} cubed: {mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. Isolated launches, "
-        f"cold inputs, medians of {squares['rounds']} interleaved rounds; [more results below](#benchmarks).", "",
-        "A step of a model in PyTorch: "
-        + ", ".join(f"{speedups} times as fast ({name})" for name, (_, speedups) in model_steps(folder).items()) + "; [how](#python).", "",
+        f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes from {rows[0]['m']} to {rows[-1]['m']} cubed: "
+        f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
+        f"A model's step in PyTorch becomes {models} as fast. [All results, and how they were measured]({place}/README.md).", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
     ])
 
@@ -209,7 +159,8 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
         f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, contenders are timed in interleaved rounds, and times are medians. "
         "A small kernel runs before each launch, as other kernels do in a program, and its own time is subtracted. "
         "Back-to-back launches have no kernel in between and overlap.", "",
-        f"Picture at the top, `tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
+        f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
+        f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
         *triton_lines(folder, place),
@@ -220,10 +171,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     ])
 
 
-def content_of(marker: str, source: pathlib.Path, root: pathlib.Path) -> str:
-    if source.is_dir():
-        return {"headline": headline, "models": models}.get(marker, gallery)(source, root)
-    return table(json.loads(source.read_text(encoding="utf-8")))
+CONTENTS = {"headline": headline, "models": models, "gallery": gallery}
 
 
 def replaced(text: str, name: str, content: str) -> str:
@@ -235,12 +183,11 @@ def replaced(text: str, name: str, content: str) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) not in (3, 4):
-        raise SystemExit("usage: tools/update_readme.py MARKER RESULTS.json|FOLDER [README.md]")
-    root = pathlib.Path(__file__).resolve().parent.parent
-    readme = pathlib.Path(sys.argv[3]) if len(sys.argv) == 4 else root / "README.md"
-    content = content_of(sys.argv[1], pathlib.Path(sys.argv[2]), readme.resolve().parent)
-    readme.write_text(replaced(readme.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8")
+    if len(sys.argv) != 4 or sys.argv[1] not in CONTENTS:
+        raise SystemExit(f"usage: tools/update_readme.py {'|'.join(CONTENTS)} FOLDER DOCUMENT.md")
+    document = pathlib.Path(sys.argv[3])
+    content = CONTENTS[sys.argv[1]](pathlib.Path(sys.argv[2]), document.resolve().parent)
+    document.write_text(replaced(document.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8")
 
 
 if __name__ == "__main__":

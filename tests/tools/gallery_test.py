@@ -22,7 +22,7 @@ class Gallery(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for pattern in ("*.sh", "*.py", "gallery/*.json"):
+        for pattern in ("*.sh", "*.py", "gallery/*.json", "gallery/README.md"):
             for file in (ROOT / "tools").glob(pattern):
                 target = self.root / file.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -36,9 +36,11 @@ class Gallery(unittest.TestCase):
                               env=environment)
 
     def test_draws_the_stored_results(self):
-        text = self.readme.read_text(encoding="utf-8")
-        begin, end = (text.index(f"<!-- {mark} gallery -->") for mark in ("begin", "end"))
-        self.readme.write_text(text[:begin] + "<!-- begin gallery -->\n" + text[end:], encoding="utf-8")
+        documents = {self.readme: "headline", self.root / "tools" / "gallery" / "README.md": "gallery"}
+        texts = {document: document.read_text(encoding="utf-8") for document in documents}
+        for document, marker in documents.items():
+            begin, end = (texts[document].index(f"<!-- {mark} {marker} -->") for mark in ("begin", "end"))
+            document.write_text(texts[document][:begin] + f"<!-- begin {marker} -->\n" + texts[document][end:], encoding="utf-8")
         result = self.run_gallery("draw")
         self.assertEqual(result.returncode, 0, result.stderr)
         folder = self.root / "tools" / "gallery"
@@ -46,8 +48,9 @@ class Gallery(unittest.TestCase):
         for picture in PICTURES:
             self.assertIn("<svg", (folder / f"{picture}.svg").read_text(encoding="utf-8"), picture)
         self.assertEqual(list(folder.glob("*.png")), [])
-        # The README matches the stored results: no number was typed by hand.
-        self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
+        # The texts match the stored results: no number was typed by hand.
+        for document, text in texts.items():
+            self.assertEqual(document.read_text(encoding="utf-8"), text)
 
     def test_reports_errors(self):
         result = self.run_gallery("paint")

@@ -4,7 +4,8 @@
     readme_test.py --readme README.md --include DIR --library FILE --tools DIR
 
 Every ```cpp and ```c block is a complete program; it must compile without warnings, run, and exit with
-0. Every ```sh block is run line by line; each line must exit with 0.
+0. The ```sh blocks run in their order, as printed, with $TUNEDGEMM_CACHE and without it; each of
+their commands must succeed. runtime/python/tests runs the ```python block.
 """
 import argparse
 import os
@@ -35,11 +36,12 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         # Use policy compile, since a tuning with default options would take too long.
-        environment = os.environ | {
-            "TUNEDGEMM_CACHE": f"{folder}/cache.db",
+        with_default = {name: value for name, value in os.environ.items() if name not in ("TUNEDGEMM_CACHE", "XDG_CACHE_HOME")} | {
+            "HOME": f"{folder}/home",
             "TUNEDGEMM_POLICY": "compile",
             "PATH": f"{arguments.tools}:{os.environ['PATH']}",
         }
+        with_cache = with_default | {"TUNEDGEMM_CACHE": f"{folder}/cache.db"}
         for number, (kind, text) in enumerate(blocks):
             if kind not in COMPILERS:
                 continue
@@ -48,14 +50,16 @@ def main() -> None:
             program = source.with_suffix("")
             run([*COMPILERS[kind], "-Wall", "-Wextra", "-Werror", f"-I{arguments.include}", str(source), "-o",
                  str(program), str(arguments.library), f"-Wl,-rpath,{arguments.library.parent}"])
-            print(f"block {number} ({kind}) prints: {run([str(program)], env=environment).strip()}")
+            print(f"block {number} ({kind}) prints: {run([str(program)], env=with_cache).strip()}")
 
-        lines = [line for kind, text in blocks if kind == "sh" for line in text.splitlines() if line.strip()]
-        # The commands that fill the cache go first.
-        for line in sorted(lines, key=lambda line: not line.startswith("tune-all --types")):
-            output = run(["bash", "-c", line], env=environment, cwd=folder)
-            print(f"{line}\n{output}")
-            assert "from best" not in line or output, "the view best is empty"
+        for environment in (with_cache, with_default):
+            pathlib.Path(environment["HOME"]).mkdir(exist_ok=True)
+            for kind, text in blocks:
+                if kind == "sh":
+                    work = tempfile.mkdtemp(dir=folder)
+                    print(run(["bash", "-euxo", "pipefail", "-c", text], env=environment, cwd=work))
+        for cache in (f"{folder}/cache.db", f"{folder}/home/.cache/tunedgemm/tunedgemm.db"):
+            assert int(run(["sqlite3", cache, "select count(*) from best"])) >= 2, f"the view best of {cache} lacks winners"
 
 
 if __name__ == "__main__":

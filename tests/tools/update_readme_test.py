@@ -8,12 +8,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "update_readme.py"
-RECORD = {
-    "device": "A CPU", "compiler": "g++ 12", "m": 8, "n": 9, "k": 10, "batch": 1, "types": "f32→f32",
-    "layout": "nn", "epilogue": "", "family": "blocked", "config": {"tile_m": 8}, "median_us": 1234.5,
-    "gflops": 4567.8, "naive_us": 2469.0, "default_us": None, "rigor": "quick", "tuned_at": "2026-01-02 03:04:05",
-}
-README = "before\n<!-- begin results -->\nold\n<!-- end results -->\nafter\n"
+README = "before\n<!-- begin gallery -->\nreplaced\n<!-- end gallery -->\nafter\n"
 
 
 class UpdateReadme(unittest.TestCase):
@@ -21,23 +16,12 @@ class UpdateReadme(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.readme = pathlib.Path(folder.name, "README.md")
-        self.results = pathlib.Path(folder.name, "results.json")
         self.readme.write_text(README, encoding="utf-8")
-        self.results.write_text(json.dumps([{"name": "layer", "record": RECORD}, {"name": "none", "record": None}]))
+        self.folder = self.write_gallery()
 
-    def update(self, marker="results"):
-        command = [sys.executable, str(SCRIPT), marker, str(self.results), str(self.readme)]
+    def update(self, marker="gallery"):
+        command = [sys.executable, str(SCRIPT), marker, str(self.folder), str(self.readme)]
         return subprocess.run(command, capture_output=True, text=True)
-
-    def test_writes_between_the_markers(self):
-        self.assertEqual(self.update().returncode, 0)
-        text = self.readme.read_text(encoding="utf-8")
-        self.assertTrue(text.startswith("before\n<!-- begin results -->\nA CPU, g++ 12, rigor quick, 2026-01-02:\n"))
-        self.assertTrue(text.endswith("<!-- end results -->\nafter\n"))
-        self.assertIn("| layer: 8 x 9 x 10 | f32→f32 nn  | blocked tile_m=8 | 1.23 ms | 4.57 | 2.00 | - |", text)
-        self.assertNotIn("old", text)
-        self.assertEqual(self.update().returncode, 0)
-        self.assertEqual(text, self.readme.read_text(encoding="utf-8"))
 
     def write_gallery(self) -> pathlib.Path:
         def row(size: int, ours: float, theirs: list[float]) -> dict:
@@ -54,37 +38,42 @@ class UpdateReadme(unittest.TestCase):
         steps = {"model": "a model", "blocks": 2, "device": "A GPU", "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}]}
         for name in ("gpt2", "llama"):
             (folder / f"model_step_{name}.json").write_text(json.dumps(steps), encoding="utf-8")
-        self.results = folder
         return folder
 
+    def test_writes_between_the_markers(self):
+        self.assertEqual(self.update().returncode, 0)
+        text = self.readme.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith("before\n<!-- begin gallery -->\nMeasured by"))
+        self.assertTrue(text.endswith("<!-- end gallery -->\nafter\n"))
+        self.assertNotIn("replaced", text)
+        self.assertEqual(self.update().returncode, 0)
+        self.assertEqual(text, self.readme.read_text(encoding="utf-8"))
+
     def test_writes_the_gallery_results(self):
-        self.write_gallery()
         result = self.update()
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "ladder.svg)",
-                     "1.00 times as fast as the best", "1.41 times as fast as its default", "(least 1.00, at 2000)", "7 rounds, 20 ms",
+                     "1.00 times as fast as the best", "1.41 times as fast as its default", "least 1.00, at 2000)", "7 rounds, 20 ms",
                      "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
             self.assertIn(part, text)
 
     def test_writes_the_headline(self):
-        self.write_gallery()
-        self.readme.write_text(README.replace("results", "headline"), encoding="utf-8")
+        self.readme.write_text(README.replace("gallery", "headline"), encoding="utf-8")
         result = self.update("headline")
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
-        for part in ("On an A GPU, f16 nn, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
-                     "(least 1.00, at 1000)", "7 interleaved rounds", "squares.svg)", "1.20 to 1.20 times as fast (gpt2)"):
+        for part in ("On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
+                     "least 1.00, at 1000)", "squares.svg)", "becomes 1.20 to 1.20 times (a model) and"):
             self.assertIn(part, text)
 
     def test_writes_the_models(self):
-        folder = self.write_gallery()
-        self.readme.write_text(README.replace("results", "models"), encoding="utf-8")
+        self.readme.write_text(README.replace("gallery", "models"), encoding="utf-8")
         self.assertEqual(self.update("models").returncode, 0)
         text = self.readme.read_text(encoding="utf-8")
         for part in ("2 blocks of the model", "8 to 8 tokens, on an A GPU: 1.20 to 1.20 times", "model_step_llama.svg)"):
             self.assertIn(part, text)
-        (folder / "model_step_llama.json").write_text("{}", encoding="utf-8")
+        (self.folder / "model_step_llama.json").write_text("{}", encoding="utf-8")
         result = self.update("models")
         self.assertEqual(result.returncode, 1)
         self.assertIn("update_readme.py: ", result.stderr)
@@ -92,27 +81,26 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
 
     def test_a_file_that_cannot_be_used_is_named(self):
-        folder = self.write_gallery()
-        good = (folder / "types.json").read_text(encoding="utf-8")
+        good = (self.folder / "types.json").read_text(encoding="utf-8")
         for name, content, sentence in (("types", "{", "JSONDecodeError"), ("types", "[]", "TypeError"),
                                         ("squares", good.replace('"median_us"', '"us"'), "KeyError('median_us')"),
                                         ("ladder", good.replace('"m": 1000', '"m": "1000"'), "TypeError"),
                                         ("triton", good.replace("cool_down_ms", "rest"), "KeyError('cool_down_ms')")):
             with self.subTest(name=name, sentence=sentence):
-                (folder / f"{name}.json").write_text(content, encoding="utf-8")
+                (self.folder / f"{name}.json").write_text(content, encoding="utf-8")
                 result = self.update()
                 self.assertEqual(result.returncode, 1)
                 self.assertIn(f"{name}.json is not what `tunedgemm bench --json` writes: {sentence}", result.stderr)
                 self.assertNotIn("Traceback", result.stderr)
-                (folder / f"{name}.json").write_text(good, encoding="utf-8")
-        (folder / "types.json").unlink()
+                (self.folder / f"{name}.json").write_text(good, encoding="utf-8")
+        (self.folder / "types.json").unlink()
         self.assertIn("types.json cannot be read: No such file", self.update().stderr)
         self.assertEqual(self.readme.read_text(encoding="utf-8"), README)
 
     def test_missing_markers_change_nothing(self):
-        result = self.update("elsewhere")
+        result = self.update("models")
         self.assertNotEqual(result.returncode, 0)
-        self.assertIn("begin elsewhere", result.stderr)
+        self.assertIn("begin models", result.stderr)
         self.assertEqual(self.readme.read_text(encoding="utf-8"), README)
 
 
