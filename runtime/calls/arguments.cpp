@@ -83,8 +83,8 @@ constexpr NumberedMember kNumberedMembers[] = {
 };
 
 // The size of every version of a struct is a multiple of the struct's alignment.
-template <class Struct, class Initialize>
-Struct complete(const Struct* partial, const char* name, Initialize initialize) {
+template <class Struct>
+void check_size(const Struct* partial, const char* name) {
   static_assert(alignof(Struct) == sizeof(std::int64_t));
   if (partial == nullptr) {
     refuse(std::string("the ") + name + " is a null pointer");
@@ -95,9 +95,14 @@ Struct complete(const Struct* partial, const char* name, Initialize initialize) 
            ", but must be a multiple of " + std::to_string(alignof(Struct)) + " up to " +
            std::to_string(sizeof(Struct)) + "; use tunedgemm_" + name + "_init");
   }
+}
+
+template <class Struct, class Initialize>
+Struct complete(const Struct* partial, const char* name, Initialize initialize) {
+  check_size(partial, name);
   Struct whole;
   initialize(&whole);
-  std::memcpy(&whole, partial, size);
+  std::memcpy(&whole, partial, partial->struct_size);
   whole.struct_size = sizeof(Struct);
   return whole;
 }
@@ -171,6 +176,10 @@ tunedgemm_problem complete(const tunedgemm_problem* problem) {
 
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers) {
   return complete(buffers, "buffers", tunedgemm_buffers_init);
+}
+
+void check_size(const tunedgemm_plan_info* info) {
+  check_size(info, "plan_info");
 }
 
 ContextOptions checked_options(const tunedgemm_context_options* caller_options) {

@@ -22,6 +22,9 @@ namespace tunedgemm::internal {
 tunedgemm_problem complete(const tunedgemm_problem* problem);
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 
+/// Refuses a struct_size as complete() does.
+void check_size(const tunedgemm_plan_info* info);
+
 /// A null pointer stands for all defaults, including those from environment variables.
 ContextOptions checked_options(const tunedgemm_context_options* caller_options);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -211,6 +212,39 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
   return TUNEDGEMM_STATUS_OK;
 }
 
+// Seconds since 1970 of a time as utc_now() writes it; 0 for another text.
+std::int64_t unix_seconds(const std::string& utc) {
+  std::tm parts{};
+  return strptime(utc.c_str(), "%Y-%m-%d %H:%M:%S", &parts) == nullptr ? 0 : timegm(&parts);
+}
+
+tunedgemm_plan_info info_of(const Plan& plan) {
+  using tunedgemm::internal::Origin;
+  const tunedgemm::internal::KernelOrigin& origin = plan.origin;
+  tunedgemm_plan_info info;
+  tunedgemm_plan_info_init(&info);
+  info.origin = static_cast<tunedgemm_plan_origin>(origin.kind);
+  info.workspace_bytes = static_cast<size_t>(plan.launch.workspace_bytes);
+  info.tuned_m = origin.tuned_m;
+  info.expected_us = origin.expected_us;
+  const bool is_loss_known = origin.kind == Origin::kNothing || origin.kind == Origin::kTuned ||
+                             origin.kind == Origin::kOtherM;
+  info.expected_loss = is_loss_known ? plan.context->described_loss(plan) : -1;
+  if (origin.winner) {
+    const tunedgemm::internal::Record& winner = *origin.winner;
+    info.candidates = winner.candidates_tried;
+    info.median_us = winner.measurement.median_us;
+    info.low_us = winner.measurement.low_us;
+    info.high_us = winner.measurement.high_us;
+    info.default_us = winner.default_us;
+    info.naive_us = winner.naive_us;
+    info.tuned_at = unix_seconds(winner.tuned_at);
+    info.spent_seconds = winner.spent_seconds;
+    info.tuned_with = winner.toolchain.compiler.c_str();
+  }
+  return info;
+}
+
 bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buffers) noexcept {
   return problem != nullptr && buffers != nullptr &&
          problem->struct_size == sizeof(tunedgemm_problem) &&
@@ -342,6 +376,27 @@ size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
              ? 0
              : static_cast<size_t>(
                    reinterpret_cast<const Plan*>(plan)->newest().launch.workspace_bytes);
+}
+
+void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
+  *info = tunedgemm_plan_info{};
+  info->struct_size = sizeof *info;
+  info->tuned_with = "";
+}
+
+tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_plan_info* info) {
+  return guarded([&] {
+    if (plan == nullptr) {
+      refuse("the plan is a null pointer");
+    }
+    tunedgemm::internal::check_size(info);
+    const Plan& newest = reinterpret_cast<const Plan*>(plan)->newest();
+    check_process(*newest.context);
+    tunedgemm_plan_info whole = info_of(newest);
+    whole.struct_size = info->struct_size;
+    std::memcpy(info, &whole, whole.struct_size);
+    return TUNEDGEMM_STATUS_OK;
+  });
 }
 
 const char* tunedgemm_plan_description(const tunedgemm_plan* plan) {

@@ -8,6 +8,7 @@
 /// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error when its C
 /// counterpart returns a status other than TUNEDGEMM_STATUS_OK; it may also throw std::bad_alloc.
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -150,6 +151,36 @@ struct PlanOptions {
   double accepted_loss = 0;       ///< with TUNE or COMPILE; 0.05 accepts a kernel within 5 %
 };
 
+/// Where the kernel of a plan comes from; see tunedgemm_plan_origin.
+enum class PlanOrigin : std::int32_t {
+  kNothing = TUNEDGEMM_ORIGIN_NOTHING,           ///< no kernel: D has no elements
+  kTuned = TUNEDGEMM_ORIGIN_TUNED,               ///< the problem's winner
+  kStale = TUNEDGEMM_ORIGIN_STALE,               ///< a winner, with another compiler or driver
+  kOtherM = TUNEDGEMM_ORIGIN_OTHER_M,            ///< a stored kernel tuned for another M
+  kOtherDevice = TUNEDGEMM_ORIGIN_OTHER_DEVICE,  ///< a stored kernel tuned on a similar device
+  kNearest = TUNEDGEMM_ORIGIN_NEAREST,           ///< of the most similar tuned problem
+  kModel = TUNEDGEMM_ORIGIN_MODEL,               ///< the cost model's choice
+  kLinkedIn = TUNEDGEMM_ORIGIN_LINKED_IN,        ///< the kernel in the library
+};
+
+/// The kernel that a plan runs now, and its tuning: the members of tunedgemm_plan_info.
+struct PlanInfo {
+  PlanOrigin origin = PlanOrigin::kNothing;  ///< where the kernel comes from
+  int candidates = 0;                        ///< of the tuning: candidates tried
+  double median_us = 0;                      ///< of the tuning: the kernel's median time
+  double low_us = 0;                         ///< of the tuning: the 20th percentile
+  double high_us = 0;                        ///< of the tuning: the 80th percentile
+  double default_us = 0;                     ///< the untuned default; 0: not measured
+  double naive_us = 0;                       ///< the naive kernel; 0: not measured
+  double expected_loss = 0;                  ///< to the winner of a tuning; -1: unknown
+  double expected_us = 0;                    ///< of kOtherM
+  std::int64_t tuned_m = 0;                  ///< of kOtherM
+  std::size_t workspace_bytes = 0;           ///< that launches can use
+  std::chrono::sys_seconds tuned_at{};       ///< the end of the tuning
+  double spent_seconds = 0;                  ///< how long the tuning took
+  std::string_view tuned_with;               ///< the compiler; lives as long as the context
+};
+
 /// A problem with its kernel. A plain value that refers to a plan of a context; the context must
 /// outlive it. Any number of threads may run a plan at once.
 class Plan {
@@ -165,6 +196,26 @@ class Plan {
   std::size_t workspace_bytes() const noexcept { return tunedgemm_plan_workspace_bytes(plan_); }
   /// One line for people, which lives as long as the context.
   std::string_view description() const noexcept { return tunedgemm_plan_description(plan_); }
+  /// The kernel that the plan runs now, and its tuning; see tunedgemm_plan_get_info(). Throws Error.
+  PlanInfo info() const {
+    tunedgemm_plan_info info;
+    tunedgemm_plan_info_init(&info);
+    check(tunedgemm_plan_get_info(plan_, &info));
+    return {.origin = static_cast<PlanOrigin>(info.origin),
+            .candidates = info.candidates,
+            .median_us = info.median_us,
+            .low_us = info.low_us,
+            .high_us = info.high_us,
+            .default_us = info.default_us,
+            .naive_us = info.naive_us,
+            .expected_loss = info.expected_loss,
+            .expected_us = info.expected_us,
+            .tuned_m = info.tuned_m,
+            .workspace_bytes = info.workspace_bytes,
+            .tuned_at = std::chrono::sys_seconds(std::chrono::seconds(info.tuned_at)),
+            .spent_seconds = info.spent_seconds,
+            .tuned_with = info.tuned_with};
+  }
 
  private:
   const tunedgemm_plan* plan_;
