@@ -222,7 +222,7 @@ class Plan {
 };
 
 /// One device and one cache. Move-only. Any number of threads may use it at once, but not while it
-/// is moved or destroyed.
+/// is moved or destroyed. A const context makes plans and tunes, too, but cannot be frozen.
 class Context {
  public:
   /// Opens the device and the cache; see tunedgemm_context_create(). Throws Error.
@@ -246,7 +246,7 @@ class Context {
   /// properties of the buffers matter: the alignments, whether alpha and beta are 0, whether C is
   /// D, and whether the device can use the pointers that are not null. See tunedgemm_plan_create().
   /// Throws Error.
-  Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) {
+  Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) const {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
     tunedgemm_plan_options c_options;
@@ -261,7 +261,7 @@ class Context {
   }
 
   /// Several lines for people: device, toolchain, cache, and plans by origin.
-  std::string report() {
+  std::string report() const {
     std::string text(tunedgemm_context_report(context_.get(), nullptr, 0), '\0');
     tunedgemm_context_report(context_.get(), text.data(), text.size());
     text.pop_back();
