@@ -18,6 +18,7 @@ tunedgemm_plan_get_info
 tunedgemm_plan_info_init
 tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes
+tunedgemm_prepare
 tunedgemm_problem_init
 tunedgemm_run
 tunedgemm_set_log

@@ -275,6 +275,40 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
                                                      const tunedgemm_plan_options* options,
                                                      const tunedgemm_plan** plan);
 
+/** The result for one problem of tunedgemm_prepare(). */
+typedef struct tunedgemm_progress {
+  size_t struct_size;         /**< sizeof(tunedgemm_progress) in the library's version. */
+  size_t index;               /**< Of the problem in the list; those before it are done. */
+  size_t count;               /**< Of the problems in the list. */
+  const tunedgemm_plan* plan; /**< The problem's plan; NULL on failure. */
+  tunedgemm_status status;    /**< As tunedgemm_plan_create() returns it. */
+  const char* message;        /**< The failure as a sentence; "" on success. */
+  double seconds;             /**< Since tunedgemm_prepare() began. */
+} tunedgemm_progress;
+
+/** Receives a result, which lives during the call, on the thread of tunedgemm_prepare(). It may use
+ * the context, but must not destroy it and must not throw. Returns 0 to go on, else to stop. */
+typedef int32_t (*tunedgemm_progress_function)(void* user_data, const tunedgemm_progress* progress);
+
+/** Makes the plans of a list of problems ahead of time, one after the other, for later calls with
+ * these problems: as tunedgemm_plan_create() does for buffers with beta = 0 and matrices at
+ * addresses that are multiples of 16. A problem that fails does not stop the others. One that
+ * occurs again costs nothing, and has the same result.
+ *
+ * @param context    NULL for the process's own context.
+ * @param problems   The list, whose elements have equal struct_size; NULL if `count` is 0.
+ * @param count      The number of problems.
+ * @param options    Of all plans; NULL for the defaults.
+ * @param function   Called after each problem; NULL for none.
+ * @param user_data  Passed to the function.
+ * @return The first failure's status; its message begins with the index, as "problems[2]: ". If the
+ *     function stopped the preparation, only the problems so far count. */
+TUNEDGEMM_API tunedgemm_status tunedgemm_prepare(tunedgemm_context* context,
+                                                 const tunedgemm_problem* problems, size_t count,
+                                                 const tunedgemm_plan_options* options,
+                                                 tunedgemm_progress_function function,
+                                                 void* user_data);
+
 /** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace.
  *
  * @param plan     The plan, whose context must still exist.

@@ -9,10 +9,18 @@
 /// counterpart returns a status other than TUNEDGEMM_STATUS_OK; it may also throw std::bad_alloc.
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "tunedgemm/tunedgemm.h"
 
@@ -149,6 +157,15 @@ struct PlanOptions {
       TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
   const char* name = nullptr;     ///< for requests; null: none
   double accepted_loss = 0;       ///< with TUNE or COMPILE; 0.05 accepts a kernel within 5 %
+
+  /// The same values as a C struct.
+  tunedgemm_plan_options c_struct() const noexcept {
+    return {.struct_size = sizeof(tunedgemm_plan_options),
+            .policy = policy,
+            .launch_regime = launch_regime,
+            .name = name,
+            .accepted_loss = accepted_loss};
+  }
 };
 
 /// Where the kernel of a plan comes from; see tunedgemm_plan_origin.
@@ -221,6 +238,16 @@ class Plan {
   const tunedgemm_plan* plan_;
 };
 
+/// The result for one problem of Context::prepare(): the members of tunedgemm_progress.
+struct Progress {
+  std::size_t index = 0;                          ///< of the problem in the list
+  std::size_t count = 0;                          ///< of the problems
+  std::optional<Plan> plan;                       ///< empty on failure
+  tunedgemm_status status = TUNEDGEMM_STATUS_OK;  ///< of the problem
+  std::string_view message;                       ///< the failure; lives during the call
+  double seconds = 0;                             ///< since prepare() began
+};
+
 /// One device and one cache. Move-only. Any number of threads may use it at once, but not while it
 /// is moved or destroyed. A const context makes plans and tunes, too, but cannot be frozen.
 class Context {
@@ -249,15 +276,62 @@ class Context {
   Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) const {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
-    tunedgemm_plan_options c_options;
-    tunedgemm_plan_options_init(&c_options);
-    c_options.policy = options.policy;
-    c_options.launch_regime = options.launch_regime;
-    c_options.name = options.name;
-    c_options.accepted_loss = options.accepted_loss;
+    const tunedgemm_plan_options c_options = options.c_struct();
     const tunedgemm_plan* made = nullptr;
     check(tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &c_options, &made));
     return Plan(made);
+  }
+
+  /// Makes the plans of a list of problems ahead of time; see tunedgemm_prepare(). Calls
+  /// `on_progress` with the Progress after each problem. It returns nothing, or whether to stop.
+  /// Throws Error for the first failure, after the other problems. An exception of `on_progress`
+  /// ends the preparation and is passed on.
+  template <std::invocable<const Progress&> OnProgress>
+  void prepare(std::span<const Problem> problems, const PlanOptions& options,
+               OnProgress&& on_progress) const {
+    std::vector<tunedgemm_problem> c_problems;
+    c_problems.reserve(problems.size());
+    for (const Problem& problem : problems) {
+      c_problems.push_back(problem.c_struct());
+    }
+    const tunedgemm_plan_options c_options = options.c_struct();
+    struct Caller {
+      std::remove_reference_t<OnProgress>& on_progress;
+      std::exception_ptr exception;
+    } caller{on_progress, nullptr};
+    const auto call = [](void* user_data, const tunedgemm_progress* c_progress) -> std::int32_t {
+      auto& [callers_function, exception] = *static_cast<Caller*>(user_data);
+      try {
+        Progress progress{.index = c_progress->index,
+                          .count = c_progress->count,
+                          .plan = std::nullopt,
+                          .status = c_progress->status,
+                          .message = c_progress->message,
+                          .seconds = c_progress->seconds};
+        if (c_progress->plan != nullptr) {
+          progress.plan.emplace(c_progress->plan);
+        }
+        if constexpr (std::is_void_v<std::invoke_result_t<OnProgress&, const Progress&>>) {
+          callers_function(progress);
+          return 0;
+        } else {
+          return callers_function(progress) ? 1 : 0;
+        }
+      } catch (...) {
+        exception = std::current_exception();
+        return 1;
+      }
+    };
+    const tunedgemm_status status = tunedgemm_prepare(context_.get(), c_problems.data(),
+                                                      c_problems.size(), &c_options, call, &caller);
+    if (caller.exception) {
+      std::rethrow_exception(caller.exception);
+    }
+    check(status);
+  }
+  /// The same without a progress function.
+  void prepare(std::span<const Problem> problems, const PlanOptions& options = {}) const {
+    prepare(problems, options, [](const Progress&) {});
   }
 
   /// Several lines for people: device, toolchain, cache, and plans by origin.

@@ -84,6 +84,17 @@ TEST_CASE("The layout of tunedgemm_plan_info is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, tuned_with) == 104);
 }
 
+TEST_CASE("The layout of tunedgemm_progress is stable") {
+  STATIC_REQUIRE(sizeof(tunedgemm_progress) == 56);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, struct_size) == 0);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, index) == 8);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, count) == 16);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, plan) == 24);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, status) == 32);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, message) == 40);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, seconds) == 48);
+}
+
 TEST_CASE("The layout of tunedgemm_plan_options is stable") {
   STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 32);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);
