@@ -1,6 +1,7 @@
 #include "runtime/calls/arguments.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -83,8 +84,8 @@ constexpr NumberedMember kNumberedMembers[] = {
 };
 
 // The size of every version of a struct is a multiple of the struct's alignment.
-template <class Struct, class Initialize>
-Struct complete(const Struct* partial, const char* name, Initialize initialize) {
+template <class Struct>
+void check_size(const Struct* partial, const char* name) {
   static_assert(alignof(Struct) == sizeof(std::int64_t));
   if (partial == nullptr) {
     refuse(std::string("the ") + name + " is a null pointer");
@@ -95,9 +96,14 @@ Struct complete(const Struct* partial, const char* name, Initialize initialize) 
            ", but must be a multiple of " + std::to_string(alignof(Struct)) + " up to " +
            std::to_string(sizeof(Struct)) + "; use tunedgemm_" + name + "_init");
   }
+}
+
+template <class Struct, class Initialize>
+Struct complete(const Struct* partial, const char* name, Initialize initialize) {
+  check_size(partial, name);
   Struct whole;
   initialize(&whole);
-  std::memcpy(&whole, partial, size);
+  std::memcpy(&whole, partial, partial->struct_size);
   whole.struct_size = sizeof(Struct);
   return whole;
 }
@@ -169,8 +175,28 @@ tunedgemm_problem complete(const tunedgemm_problem* problem) {
   });
 }
 
+tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index) {
+  const std::size_t size = list->struct_size;
+  const auto* element = reinterpret_cast<const tunedgemm_problem*>(
+      reinterpret_cast<const std::byte*>(list) + index * size);
+  if (element->struct_size != size) {
+    refuse("struct_size is " + std::to_string(element->struct_size) +
+           ", but that of problems[0] is " + std::to_string(size) +
+           "; make all elements of the list equal in size");
+  }
+  return complete(element);
+}
+
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers) {
   return complete(buffers, "buffers", tunedgemm_buffers_init);
+}
+
+void check_size(const tunedgemm_plan_info* info) {
+  check_size(info, "plan_info");
+}
+
+void check_size(const tunedgemm_problem* problem) {
+  check_size(problem, "problem");
 }
 
 ContextOptions checked_options(const tunedgemm_context_options* caller_options) {

@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/text.h"
@@ -25,6 +28,7 @@ struct tunedgemm_context {
 namespace {
 
 using tunedgemm::internal::CallError;
+using tunedgemm::internal::CallKey;
 using tunedgemm::internal::Context;
 using tunedgemm::internal::DeviceError;
 using tunedgemm::internal::Plan;
@@ -211,6 +215,101 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
   return TUNEDGEMM_STATUS_OK;
 }
 
+CallKey key_of_plan(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers,
+                    const tunedgemm::internal::PlanOptions& options) {
+  CallKey key = tunedgemm::internal::call_key(problem, buffers);
+  key.launch_regime = static_cast<std::int32_t>(options.launch_regime);
+  return key;
+}
+
+// Makes the plans of tunedgemm_prepare().
+class Preparation {
+ public:
+  struct Result {
+    tunedgemm_status status = TUNEDGEMM_STATUS_OK;
+    const Plan* plan = nullptr;
+    std::string message{};
+  };
+
+  Preparation(Context& context, const tunedgemm::internal::PlanOptions& options)
+      : context_(context), options_(options) {
+    tunedgemm_buffers_init(&buffers_);
+  }
+
+  Result prepare(const tunedgemm_problem* list, size_t index) {
+    Result result;
+    result.status = guarded([&] {
+      const tunedgemm_problem problem = tunedgemm::internal::complete(list, index);
+      const CallKey key = key_of_plan(problem, buffers_, options_);
+      const auto [known, is_new] = results_.try_emplace(key);
+      if (is_new) {
+        known->second = make(key);
+      }
+      result = known->second;
+      return result.status;
+    });
+    if (result.status != TUNEDGEMM_STATUS_OK && result.message.empty()) {
+      result.message = error_message();
+    }
+    return result;
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const CallKey& key) const noexcept { return tunedgemm::internal::hash(key); }
+  };
+
+  Result make(const CallKey& key) {
+    Result result;
+    result.status = guarded([&] {
+      result.plan = &plan_for(context_, key, buffers_, nullptr, options_);
+      return TUNEDGEMM_STATUS_OK;
+    });
+    if (result.status != TUNEDGEMM_STATUS_OK) {
+      result.message = error_message();
+    }
+    return result;
+  }
+
+  Context& context_;
+  const tunedgemm::internal::PlanOptions& options_;
+  tunedgemm_buffers buffers_;  // with null pointers, which have every alignment
+  std::unordered_map<CallKey, Result, Hash> results_;
+};
+
+// Seconds since 1970 of a time as utc_now() writes it; 0 for another text.
+std::int64_t unix_seconds(const std::string& utc) {
+  std::tm parts{};
+  return strptime(utc.c_str(), "%Y-%m-%d %H:%M:%S", &parts) == nullptr ? 0 : timegm(&parts);
+}
+
+tunedgemm_plan_info info_of(const Plan& plan) {
+  using tunedgemm::internal::Origin;
+  const tunedgemm::internal::KernelOrigin& origin = plan.origin;
+  tunedgemm_plan_info info;
+  tunedgemm_plan_info_init(&info);
+  info.origin = static_cast<tunedgemm_plan_origin>(origin.kind);
+  info.workspace_bytes = static_cast<size_t>(plan.launch.workspace_bytes);
+  info.tuned_m = origin.tuned_m;
+  info.expected_us = origin.expected_us;
+  const bool is_loss_known = origin.kind == Origin::kNothing || origin.kind == Origin::kTuned ||
+                             origin.kind == Origin::kOtherM;
+  info.expected_loss = is_loss_known ? plan.context->described_loss(plan) : -1;
+  if (origin.winner) {
+    const tunedgemm::internal::Record& winner = *origin.winner;
+    info.candidates = winner.candidates_tried;
+    info.median_us = winner.measurement.median_us;
+    info.low_us = winner.measurement.low_us;
+    info.high_us = winner.measurement.high_us;
+    info.default_us = winner.default_us;
+    info.naive_us = winner.naive_us;
+    info.tuned_at = unix_seconds(winner.tuned_at);
+    info.spent_seconds = winner.spent_seconds;
+    info.tuned_with = winner.toolchain.compiler.c_str();
+  }
+  return info;
+}
+
 bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buffers) noexcept {
   return problem != nullptr && buffers != nullptr &&
          problem->struct_size == sizeof(tunedgemm_problem) &&
@@ -315,12 +414,46 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
     *plan = nullptr;
     const tunedgemm::internal::PlanOptions checked = tunedgemm::internal::checked_options(options);
     const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
-    tunedgemm::internal::CallKey key =
-        tunedgemm::internal::call_key(tunedgemm::internal::complete(problem), whole_buffers);
-    key.launch_regime = static_cast<std::int32_t>(checked.launch_regime);
+    const CallKey key = key_of_plan(tunedgemm::internal::complete(problem), whole_buffers, checked);
     const Plan& new_plan = plan_for(context_of(context), key, whole_buffers, nullptr, checked);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&new_plan);
     return TUNEDGEMM_STATUS_OK;
+  });
+}
+
+tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_problem* problems,
+                                   size_t count, const tunedgemm_plan_options* options,
+                                   tunedgemm_progress_function function, void* user_data) {
+  return guarded([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    const tunedgemm::internal::PlanOptions checked = tunedgemm::internal::checked_options(options);
+    if (count > 0) {
+      tunedgemm::internal::check_size(problems);
+    }
+    Preparation preparation(context_of(context), checked);
+    tunedgemm_status status = TUNEDGEMM_STATUS_OK;
+    std::string message;
+    bool goes_on = true;
+    for (size_t index = 0; index < count && goes_on; ++index) {
+      const Preparation::Result result = preparation.prepare(problems, index);
+      if (status == TUNEDGEMM_STATUS_OK && result.status != TUNEDGEMM_STATUS_OK) {
+        status = result.status;
+        message = "problems[" + std::to_string(index) + "]: " + result.message;
+      }
+      if (function != nullptr) {
+        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+        const tunedgemm_progress progress{
+            .struct_size = sizeof progress,
+            .index = index,
+            .count = count,
+            .plan = reinterpret_cast<const tunedgemm_plan*>(result.plan),
+            .status = result.status,
+            .message = result.message.c_str(),
+            .seconds = spent.count()};
+        goes_on = function(user_data, &progress) == 0;
+      }
+    }
+    return status == TUNEDGEMM_STATUS_OK ? status : fail(status, message.c_str());
   });
 }
 
@@ -342,6 +475,27 @@ size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
              ? 0
              : static_cast<size_t>(
                    reinterpret_cast<const Plan*>(plan)->newest().launch.workspace_bytes);
+}
+
+void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
+  *info = tunedgemm_plan_info{};
+  info->struct_size = sizeof *info;
+  info->tuned_with = "";
+}
+
+tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_plan_info* info) {
+  return guarded([&] {
+    if (plan == nullptr) {
+      refuse("the plan is a null pointer");
+    }
+    tunedgemm::internal::check_size(info);
+    const Plan& newest = reinterpret_cast<const Plan*>(plan)->newest();
+    check_process(*newest.context);
+    tunedgemm_plan_info whole = info_of(newest);
+    whole.struct_size = info->struct_size;
+    std::memcpy(info, &whole, whole.struct_size);
+    return TUNEDGEMM_STATUS_OK;
+  });
 }
 
 const char* tunedgemm_plan_description(const tunedgemm_plan* plan) {

@@ -1,18 +1,42 @@
 #pragma once
 
-// Plan: the kernel of a call, its launch, and its arguments except pointers and scalars.
+// Plan: the kernel of a call, its origin, its launch, and its arguments except pointers and scalars.
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "cache/record.h"
 #include "runtime/calls/checked_call.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal {
 
 class Context;
+
+/// Where a plan's kernel comes from. The numbers are part of the C ABI, so never renumber.
+enum class Origin : std::int32_t {
+  kNothing = 0,
+  kTuned = 1,
+  kStale = 2,
+  kOtherM = 3,
+  kOtherDevice = 4,
+  kNearest = 5,
+  kModel = 6,
+  kLinkedIn = 7,
+};
+
+/// The origin with its evidence. The plan's description and its info tell nothing else.
+struct KernelOrigin {
+  Origin kind = Origin::kNothing;
+  std::string text = "nothing to compute";  ///< for people
+  std::optional<Record> winner;             ///< of kTuned and kStale
+  /// Of kOtherM: the M that the kernel was tuned for, and the expected time of a launch.
+  std::int64_t tuned_m = 0;
+  double expected_us = 0;
+};
 
 /// Threads may share a plan, because once its context has made it, only the atomic members change.
 struct Plan {
@@ -36,12 +60,6 @@ struct Plan {
   bool reads_c = false;
   bool has_streams = true;  ///< if false, every stream is null
 
-  std::string description = "nothing to compute";
-
-  /// For a kernel that was tuned for another M: that M, and the expected time of a launch. Else 0.
-  std::int64_t tuned_m = 0;
-  double expected_us = 0;
-
   /// Whether the kernel is the problem's winner, or there is nothing to compute. A plan that is not
   /// final may get a successor once there is a winner. Holders of the plan then run the successor.
   bool is_final = true;
@@ -57,6 +75,10 @@ struct Plan {
   /// The number of launches that the store has not counted yet; 0 if the plan is final. This member
   /// has its own cache line, because every launch reads the members before it.
   alignas(64) mutable std::atomic<std::int64_t> calls{0};
+
+  // No launch reads these.
+  KernelOrigin origin;
+  std::string description = origin.text;  ///< with the candidate and the workspace
 };
 
 /// A kernel's arguments for the canonical problem. Sizes and strides are set; pointers are null,

@@ -308,7 +308,8 @@ std::unique_ptr<Plan> Context::plan_within(PlanMaker::Miss& miss, double accepte
 }
 
 bool Context::is_within(const Plan& plan, double accepted_loss) {
-  return accepted_loss > 0 && plan.tuned_m != 0 && maker_.expected_loss(plan) <= accepted_loss;
+  return accepted_loss > 0 && plan.origin.kind == Origin::kOtherM &&
+         maker_.expected_loss(plan) <= accepted_loss;
 }
 
 Compiling Context::compiling_under(Policy policy) {

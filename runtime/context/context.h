@@ -88,8 +88,9 @@ class Context {
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {},
                    double accepted_loss = 0);
-  /// See PlanMaker::description.
+  /// See PlanMaker.
   const std::string& description(const Plan& plan) { return maker_.description(plan); }
+  double described_loss(const Plan& plan) { return maker_.described_loss(plan); }
 
   /// Null if no plan has been made for the key. Part of the hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }

@@ -22,6 +22,26 @@ std::string microseconds(double us) {
   return text.substr(0, text.find('.') + 3) + " us";
 }
 
+KernelOrigin origin_of(const Hit& hit) {
+  const bool is_exact = hit.match == Match::kExact;
+  return {.kind = is_exact ? Origin::kTuned : Origin::kStale,
+          .text = std::string(is_exact ? "tuned" : "stale") + ", " +
+                  microseconds(hit.record.measurement.median_us),
+          .winner = hit.record};
+}
+
+KernelOrigin origin_of(const LadderChoice& choice) {
+  return {.kind = Origin::kOtherM,
+          .text = served_from(choice.tuned_m),
+          .winner = std::nullopt,
+          .tuned_m = choice.tuned_m,
+          .expected_us = choice.expected_us};
+}
+
+KernelOrigin origin_of(Origin kind, std::string text) {
+  return {.kind = kind, .text = std::move(text), .winner = std::nullopt};
+}
+
 Problem with_regime(Regime regime, const Problem& problem) {
   Problem result = problem;
   result.regime = regime;
@@ -72,7 +92,7 @@ std::unique_ptr<Plan> PlanMaker::empty(const CheckedCall& call) {
 }
 
 double PlanMaker::expected_loss(const Plan& plan) {
-  if (plan.tuned_m == 0) {
+  if (plan.origin.kind != Origin::kOtherM) {
     return 0;
   }
   ++rankings_;
@@ -80,30 +100,39 @@ double PlanMaker::expected_loss(const Plan& plan) {
 }
 
 double PlanMaker::expected_loss(const Plan& plan, std::span<const Instance> ranked) {
-  return ladder_of(plan.problem, device_.identity())->expected_loss(plan.expected_us, ranked);
+  return ladder_of(plan.problem, device_.identity())
+      ->expected_loss(plan.origin.expected_us, ranked);
 }
 
 const std::string& PlanMaker::description(const Plan& plan) {
-  if (plan.tuned_m == 0) {
-    return plan.description;
-  }
+  return plan.origin.kind == Origin::kOtherM ? describe_loss(plan).text : plan.description;
+}
+
+double PlanMaker::described_loss(const Plan& plan) {
+  return plan.origin.kind == Origin::kOtherM ? describe_loss(plan).expected_loss : 0;
+}
+
+const PlanMaker::DescribedLoss& PlanMaker::describe_loss(const Plan& plan) {
   const std::scoped_lock lock(descriptions_mutex_);
-  const auto [entry, is_new] = descriptions_.try_emplace(&plan, plan.description);
-  std::string& text = entry->second;
-  if (is_new) {
-    const std::string served = served_from(plan.tuned_m);
-    text.insert(text.find(served) + served.size(), ", " + expected_within(expected_loss(plan)));
+  if (const auto found = descriptions_.find(&plan); found != descriptions_.end()) {
+    return found->second;
   }
-  return text;
+  DescribedLoss described{.expected_loss = expected_loss(plan), .text = plan.description};
+  const std::string& served = plan.origin.text;
+  described.text.insert(described.text.find(served) + served.size(),
+                        ", " + expected_within(described.expected_loss));
+  return descriptions_.emplace(&plan, std::move(described)).first->second;
 }
 
 std::unique_ptr<Plan> PlanMaker::from_kernel(const CheckedCall& call, const Instance& instance,
-                                             KernelCache::Kernel kernel, std::string_view origin) {
+                                             KernelCache::Kernel kernel, KernelOrigin origin) {
   std::unique_ptr<Plan> plan = empty(call);
   plan->launch = instance.launch;
+  plan->origin = kernel->is_built_in()
+                     ? origin_of(Origin::kLinkedIn, "linked in, nothing is compiled")
+                     : std::move(origin);
   plan->description =
-      to_text(instance.candidate) + " (" +
-      std::string(kernel->is_built_in() ? "linked in, nothing is compiled" : origin) +
+      to_text(instance.candidate) + " (" + plan->origin.text +
       (instance.launch.workspace_bytes > 0
            ? ", workspace of " + std::to_string(instance.launch.workspace_bytes) + " bytes)"
            : ")");
@@ -127,10 +156,8 @@ std::unique_ptr<Plan> PlanMaker::from_winner(const CheckedCall& call, const Hit&
   if (std::get<0>(kernel) == nullptr) {
     return nullptr;
   }
-  const std::string origin = std::string(hit.match == Match::kExact ? "tuned" : "stale") + ", " +
-                             microseconds(hit.record.measurement.median_us);
   std::unique_ptr<Plan> plan =
-      from_kernel(call, hit.winner, std::get<0>(std::move(kernel)), origin);
+      from_kernel(call, hit.winner, std::get<0>(std::move(kernel)), origin_of(hit));
   plan->is_final = true;
   return plan;
 }
@@ -156,7 +183,7 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
 }
 
 std::unique_ptr<Plan> PlanMaker::from_winners_of(Miss& miss, const DeviceIdentity& device,
-                                                 std::string_view origin) {
+                                                 std::string_view suffix) {
   const Problem& problem = miss.problem();
   for (const auto& find : {&Store::neighbours, &Store::distant_neighbours}) {
     const std::vector<Record> winners = (store_.*find)(problem, device, kAskedNeighbours);
@@ -164,7 +191,9 @@ std::unique_ptr<Plan> PlanMaker::from_winners_of(Miss& miss, const DeviceIdentit
          instances_of_winners(problem, device, device_.limits(), winners)) {
       if (KernelCache::Kernel kernel =
               kernels_.find_stored(instance, device_.toolchain().compiler)) {
-        return from_kernel(miss.call(), instance, std::move(kernel), origin);
+        return from_kernel(
+            miss.call(), instance, std::move(kernel),
+            origin_of(Origin::kNearest, "the nearest stored kernel" + std::string(suffix)));
       }
     }
   }
@@ -194,11 +223,7 @@ std::unique_ptr<Plan> PlanMaker::from_ladder(Miss& miss) {
        ladder_of(miss.problem(), device_.identity())->choices(miss.problem())) {
     if (KernelCache::Kernel kernel =
             kernels_.find_stored(choice.instance, device_.toolchain().compiler)) {
-      auto plan =
-          from_kernel(miss.call(), choice.instance, std::move(kernel), served_from(choice.tuned_m));
-      plan->tuned_m = choice.tuned_m;
-      plan->expected_us = choice.expected_us;
-      return plan;
+      return from_kernel(miss.call(), choice.instance, std::move(kernel), origin_of(choice));
     }
   }
   return nullptr;
@@ -210,7 +235,7 @@ std::unique_ptr<Plan> PlanMaker::from_ladder_of(Miss& miss, const DeviceIdentity
     if (KernelCache::Kernel kernel =
             kernels_.find_stored(choice.instance, device_.toolchain().compiler)) {
       return from_kernel(miss.call(), choice.instance, std::move(kernel),
-                         tuned_on(similar, choice, problem));
+                         origin_of(Origin::kOtherDevice, tuned_on(similar, choice, problem)));
     }
   }
   return nullptr;
@@ -226,12 +251,11 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
       return plan;
     }
   }
-  const std::string nearest = "the nearest stored kernel";
-  if (auto plan = from_winners_of(miss, device_.identity(), nearest)) {
+  if (auto plan = from_winners_of(miss, device_.identity(), "")) {
     return plan;
   }
   for (const DeviceIdentity& other : similar) {
-    if (auto plan = from_winners_of(miss, other, nearest + ", tuned on " + other.name)) {
+    if (auto plan = from_winners_of(miss, other, ", tuned on " + other.name)) {
       return plan;
     }
   }
@@ -245,7 +269,7 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
                                                   : kernels_.find(fingerprint(instance.source()));
     if (kernel != nullptr) {
       return from_kernel(miss.call(), instance, std::move(kernel),
-                         "a stored kernel, chosen by the model");
+                         origin_of(Origin::kModel, "a stored kernel, chosen by the model"));
     }
   }
   return from_built_in(miss);
@@ -257,7 +281,7 @@ std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
   }
   const Instance& best = miss.ranked().front();
   KernelCache::Kernel kernel = device_.built_in(best);
-  return kernel == nullptr ? nullptr : from_kernel(miss.call(), best, std::move(kernel), "");
+  return kernel == nullptr ? nullptr : from_kernel(miss.call(), best, std::move(kernel), {});
 }
 
 std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
@@ -290,7 +314,7 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
     const auto* rejection = std::get_if<Rejection>(&kernel);
     if (rejection == nullptr && std::get<0>(kernel) != nullptr) {
       return from_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),
-                         "chosen by the model");
+                         origin_of(Origin::kModel, "chosen by the model"));
     }
     if (rejection != nullptr) {
       why_not = rejection->detail;
@@ -313,7 +337,8 @@ std::unique_ptr<Plan> PlanMaker::without_workspace(Miss& miss, Compiling compili
   const std::string& compiler = device_.toolchain().compiler;
   for (const Instance& instance : candidates) {
     if (KernelCache::Kernel kernel = kernels_.find_stored(instance, compiler)) {
-      return from_kernel(miss.call(), instance, std::move(kernel), "without a workspace");
+      return from_kernel(miss.call(), instance, std::move(kernel),
+                         origin_of(Origin::kModel, "without a workspace"));
     }
   }
   if (compiling == Compiling::kAllowed) {
@@ -321,7 +346,7 @@ std::unique_ptr<Plan> PlanMaker::without_workspace(Miss& miss, Compiling compili
       auto kernel = kernels_.get(instance, compiler);
       if (std::holds_alternative<KernelCache::Kernel>(kernel)) {
         return from_kernel(miss.call(), instance, std::get<0>(std::move(kernel)),
-                           "without a workspace");
+                           origin_of(Origin::kModel, "without a workspace"));
       }
     }
   }
@@ -331,7 +356,8 @@ std::unique_ptr<Plan> PlanMaker::without_workspace(Miss& miss, Compiling compili
 std::unique_ptr<Plan> PlanMaker::from_loaded(Miss& miss) {
   for (const Instance& instance : miss.ranked()) {
     if (KernelCache::Kernel kernel = kernels_.find(fingerprint(instance.source()))) {
-      return from_kernel(miss.call(), instance, std::move(kernel), "loaded before a capture");
+      return from_kernel(miss.call(), instance, std::move(kernel),
+                         origin_of(Origin::kModel, "loaded before a capture"));
     }
   }
   return nullptr;

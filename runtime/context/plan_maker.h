@@ -89,20 +89,28 @@ class PlanMaker {
   /// milliseconds, unless the caller has them ranked.
   double expected_loss(const Plan& plan);
   double expected_loss(const Plan& plan, std::span<const Instance> ranked);
-  /// One line for people. For a kernel that was tuned for another M, calls expected_loss() the first
-  /// time. Lives as long as the plan.
+  /// One line for people, which lives as long as the plan. For a kernel that was tuned for another
+  /// M, calls expected_loss() the first time.
   const std::string& description(const Plan& plan);
+  /// The expected loss that the description tells; 0 for a kernel that was not tuned for another M.
+  double described_loss(const Plan& plan);
 
  private:
+  struct DescribedLoss {
+    double expected_loss = 0;
+    std::string text;
+  };
+  /// Of a plan with a kernel of another M. Determined by the first call for the plan.
+  const DescribedLoss& describe_loss(const Plan& plan);
   /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);
   /// The stored kernel of a similar device's winner of the problem or, if there is none, of another
   /// M. Null if there is none, or none loads.
   std::unique_ptr<Plan> from_ladder_of(Miss& miss, const DeviceIdentity& similar);
   /// The plan of the device's nearest winner whose kernel is stored and loads; null if there is
-  /// none.
+  /// none. `suffix` ends the origin's text.
   std::unique_ptr<Plan> from_winners_of(Miss& miss, const DeviceIdentity& device,
-                                        std::string_view origin);
+                                        std::string_view suffix);
   /// The device's ladder of the problem's class, as the store has it now. It is read from the store
   /// only if something has been stored since it was last read.
   std::shared_ptr<const MLadder> ladder_of(const Problem& problem, const DeviceIdentity& device);
@@ -110,7 +118,7 @@ class PlanMaker {
   /// candidate is legal.
   std::unique_ptr<Plan> from_built_in(Miss& miss);
   std::unique_ptr<Plan> from_kernel(const CheckedCall& call, const Instance& instance,
-                                    KernelCache::Kernel kernel, std::string_view origin);
+                                    KernelCache::Kernel kernel, KernelOrigin origin);
   /// A counter that grows whenever a kernel is stored or loaded.
   std::int64_t kernels_seen() const { return store_.changes() + kernels_.counters().loaded; }
 
@@ -126,7 +134,7 @@ class PlanMaker {
   std::mutex ladders_mutex_;
   std::map<std::string, ReadLadder> ladders_;  ///< by device and ladder_key()
   std::mutex descriptions_mutex_;
-  std::map<const Plan*, std::string> descriptions_;  ///< of plans with kernels of another M
+  std::map<const Plan*, DescribedLoss> descriptions_;  ///< of plans with kernels of another M
   std::mutex without_kernel_mutex_;
   /// Maps the fingerprint of a problem to the value of kernels_seen() before its last search, which
   /// found nothing.

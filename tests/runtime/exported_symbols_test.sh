@@ -14,8 +14,11 @@ tunedgemm_error_message
 tunedgemm_matmul
 tunedgemm_plan_create
 tunedgemm_plan_description
+tunedgemm_plan_get_info
+tunedgemm_plan_info_init
 tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes
+tunedgemm_prepare
 tunedgemm_problem_init
 tunedgemm_run
 tunedgemm_set_log

@@ -2,35 +2,44 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <string>
 #include <tunedgemm/tunedgemm.hpp>
 #include <vector>
 
 int main() {
   const auto file = std::filesystem::current_path() / "tunedgemm-prewarmed.db";
   std::filesystem::remove(file);
-  const std::int64_t batches[] = {1, 8, 32}, n = 64, k = 64;
-  std::vector<float> a(32 * k, 1.0f), b(k * n, 1.0f), d(32 * n);
-  const tunedgemm::Buffers buffers{.a = a.data(), .b = b.data(), .d = d.data()};
+  const std::int64_t n = 64, k = 64;
 
   {
-    tunedgemm::Context starting({.backend = TUNEDGEMM_BACKEND_HOST,
-                                 .cache_path = file.c_str(),
-                                 .policy = TUNEDGEMM_POLICY_TUNE,
-                                 .rigor = TUNEDGEMM_RIGOR_QUICK,
-                                 .tune_candidates = 4});
-    for (const std::int64_t m : batches) {
-      starting.plan({.m = m, .n = n, .k = k}, buffers);
+    const tunedgemm::Context starting({.backend = TUNEDGEMM_BACKEND_HOST,
+                                       .cache_path = file.c_str(),
+                                       .policy = TUNEDGEMM_POLICY_TUNE,
+                                       .rigor = TUNEDGEMM_RIGOR_QUICK,
+                                       .tune_candidates = 4});
+    std::vector<tunedgemm::Problem> problems;
+    for (const std::int64_t m : {1, 8, 32}) {
+      problems.push_back({.m = m, .n = n, .k = k});
     }
+    starting.prepare(problems, {}, [&](const tunedgemm::Progress& progress) {
+      const std::string what =
+          progress.plan ? std::string(progress.plan->description()) : std::string(progress.message);
+      std::printf("%zu of %zu, M = %lld, %.1f s: %s\n", progress.index + 1, progress.count,
+                  static_cast<long long>(problems[progress.index].m), progress.seconds,
+                  what.c_str());
+    });
     std::printf("at startup:\n%s\n", starting.report().c_str());
   }
 
   // An unexpected shape runs a similar shape's stored kernel, without compiling, and is recorded as
   // a request in the cache: tune-all --from-requests can tune it later.
-  tunedgemm::Context serving({.backend = TUNEDGEMM_BACKEND_HOST,
-                              .cache_path = file.c_str(),
-                              .policy = TUNEDGEMM_POLICY_STORED});
-  for (const std::int64_t m : {std::int64_t{8}, std::int64_t{13}}) {
-    tunedgemm::tuned_matmul(serving, {.m = m, .n = n, .k = k}, buffers);
+  const tunedgemm::Context serving({.backend = TUNEDGEMM_BACKEND_HOST,
+                                    .cache_path = file.c_str(),
+                                    .policy = TUNEDGEMM_POLICY_STORED});
+  std::vector<float> a(13 * k, 1.0f), b(k * n, 1.0f), d(13 * n);
+  for (const std::int64_t m : {8, 13}) {
+    tunedgemm::tuned_matmul(serving, {.m = m, .n = n, .k = k},
+                            {.a = a.data(), .b = b.data(), .d = d.data()});
   }
   std::printf("while serving:\n%s\n", serving.report().c_str());
   return d[0] == 64.0f ? 0 : 1;

@@ -275,6 +275,40 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
                                                      const tunedgemm_plan_options* options,
                                                      const tunedgemm_plan** plan);
 
+/** The result for one problem of tunedgemm_prepare(). */
+typedef struct tunedgemm_progress {
+  size_t struct_size;         /**< sizeof(tunedgemm_progress) in the library's version. */
+  size_t index;               /**< Of the problem in the list; those before it are done. */
+  size_t count;               /**< Of the problems in the list. */
+  const tunedgemm_plan* plan; /**< The problem's plan; NULL on failure. */
+  tunedgemm_status status;    /**< As tunedgemm_plan_create() returns it. */
+  const char* message;        /**< The failure as a sentence; "" on success. */
+  double seconds;             /**< Since tunedgemm_prepare() began. */
+} tunedgemm_progress;
+
+/** Receives a result, which lives during the call, on the thread of tunedgemm_prepare(). It may use
+ * the context, but must not destroy it and must not throw. Returns 0 to go on, else to stop. */
+typedef int32_t (*tunedgemm_progress_function)(void* user_data, const tunedgemm_progress* progress);
+
+/** Makes the plans of a list of problems ahead of time, one after the other, for later calls with
+ * these problems: as tunedgemm_plan_create() does for buffers with beta = 0 and matrices at
+ * addresses that are multiples of 16. A problem that fails does not stop the others. One that
+ * occurs again costs nothing, and has the same result.
+ *
+ * @param context    NULL for the process's own context.
+ * @param problems   The list, whose elements have equal struct_size; NULL if `count` is 0.
+ * @param count      The number of problems.
+ * @param options    Of all plans; NULL for the defaults.
+ * @param function   Called after each problem; NULL for none.
+ * @param user_data  Passed to the function.
+ * @return The first failure's status; its message begins with the index, as "problems[2]: ". If the
+ *     function stopped the preparation, only the problems so far count. */
+TUNEDGEMM_API tunedgemm_status tunedgemm_prepare(tunedgemm_context* context,
+                                                 const tunedgemm_problem* problems, size_t count,
+                                                 const tunedgemm_plan_options* options,
+                                                 tunedgemm_progress_function function,
+                                                 void* user_data);
+
 /** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace.
  *
  * @param plan     The plan, whose context must still exist.
@@ -294,6 +328,54 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
  * A caller's workspace must be 256-byte aligned, and zeroed before its first use, in stream order
  * or earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
 TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
+
+/** Where the kernel of a plan comes from. */
+typedef enum tunedgemm_plan_origin TUNEDGEMM_INT32 {
+  TUNEDGEMM_ORIGIN_NOTHING = 0, /**< No kernel: D has no elements. */
+  TUNEDGEMM_ORIGIN_TUNED = 1,   /**< The problem's winner. */
+  TUNEDGEMM_ORIGIN_STALE = 2,   /**< The winner of a tuning with another compiler or driver. */
+  TUNEDGEMM_ORIGIN_OTHER_M = 3, /**< A stored kernel that was tuned for another M. */
+  /** A stored kernel that a similar device's tuning chose, for this or another M. */
+  TUNEDGEMM_ORIGIN_OTHER_DEVICE = 4,
+  TUNEDGEMM_ORIGIN_NEAREST = 5,  /**< The stored kernel of the most similar tuned problem. */
+  TUNEDGEMM_ORIGIN_MODEL = 6,    /**< The cost model's choice. */
+  TUNEDGEMM_ORIGIN_LINKED_IN = 7 /**< The kernel in the library, which needs no compiler. */
+} tunedgemm_plan_origin;
+
+/** The kernel that a plan runs now, and its tuning. Call tunedgemm_plan_info_init() first. Unless
+ * the origin is TUNED or STALE, the members that are said to be of the tuning are 0 or "". */
+typedef struct tunedgemm_plan_info {
+  size_t struct_size;           /**< sizeof(tunedgemm_plan_info) */
+  tunedgemm_plan_origin origin; /**< Where the kernel comes from. */
+  int32_t candidates;           /**< Of the tuning: how many candidates it tried. */
+  double median_us;             /**< Of the tuning: the kernel's median time, in microseconds. */
+  double low_us;                /**< Of the tuning: the 20th percentile of the times. */
+  double high_us;               /**< Of the tuning: the 80th percentile of the times. */
+  double default_us;            /**< Of the tuning: the untuned default; 0 if not measured. */
+  double naive_us;              /**< Of the tuning: the naive kernel; 0 if not measured. */
+  /** The share of time by which the kernel is expected to take longer than the winner of a tuning
+   * would: 0 of NOTHING and TUNED, at least 0 of OTHER_M, -1 (unknown) of the others. */
+  double expected_loss;
+  double expected_us; /**< Of OTHER_M: the expected time; else 0. */
+  /** Of OTHER_M: the M (if D is column-major, the N) that the kernel was tuned for; else 0. */
+  int64_t tuned_m;
+  size_t workspace_bytes; /**< As tunedgemm_plan_workspace_bytes() returns it. */
+  int64_t tuned_at;       /**< Of the tuning: its end, in seconds since 1970 (UTC). */
+  double spent_seconds;   /**< Of the tuning: how long it took. */
+  const char* tuned_with; /**< Of the tuning: the compiler. Lives as long as the plan. */
+} tunedgemm_plan_info;
+
+/** Sets `struct_size`, `tuned_with` to "" and the rest to 0. `info` must not be NULL. */
+TUNEDGEMM_API void tunedgemm_plan_info_init(tunedgemm_plan_info* info);
+
+/** Describes the kernel that the plan runs now: a plan that switches to a winner has new answers.
+ * Never tunes or compiles. Of OTHER_M, the first call for a plan may take milliseconds.
+ *
+ * @param plan  The plan, whose context must still exist.
+ * @param info  Receives `struct_size` bytes; unchanged on failure.
+ * @return TUNEDGEMM_STATUS_OK, _INVALID_ARGUMENT or _OUT_OF_MEMORY. */
+TUNEDGEMM_API tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan,
+                                                       tunedgemm_plan_info* info);
 
 /** One line for people: family, config and origin ("tuned" or "stale" with the measured time,
  * "served from M = 4096, expected within 3 %", "the nearest stored kernel", "chosen by the model").
@@ -395,7 +477,8 @@ TUNEDGEMM_API const char* tunedgemm_version(void);
  * - Errors: Unless a call returns TUNEDGEMM_STATUS_OK, it launched nothing. The library never
  *   aborts or exits, and prints nothing but warnings, which tunedgemm_set_log() takes over.
  * - Structs: `struct_size` is sizeof in the caller's version; the _init functions set it. New
- *   members come at the end, and a shorter struct is completed with defaults. Structs are not kept.
+ *   members come at the end. A shorter struct is completed with defaults, or filled as far as it
+ *   goes. Structs are not kept.
  *   Enumerators keep their numbers; any other number is an invalid argument.
  * - Memory: Operands lie in the context's device memory; managed and registered host memory works
  *   for GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.

@@ -8,10 +8,19 @@
 /// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error when its C
 /// counterpart returns a status other than TUNEDGEMM_STATUS_OK; it may also throw std::bad_alloc.
 
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "tunedgemm/tunedgemm.h"
 
@@ -148,6 +157,45 @@ struct PlanOptions {
       TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
   const char* name = nullptr;     ///< for requests; null: none
   double accepted_loss = 0;       ///< with TUNE or COMPILE; 0.05 accepts a kernel within 5 %
+
+  /// The same values as a C struct.
+  tunedgemm_plan_options c_struct() const noexcept {
+    return {.struct_size = sizeof(tunedgemm_plan_options),
+            .policy = policy,
+            .launch_regime = launch_regime,
+            .name = name,
+            .accepted_loss = accepted_loss};
+  }
+};
+
+/// Where the kernel of a plan comes from; see tunedgemm_plan_origin.
+enum class PlanOrigin : std::int32_t {
+  kNothing = TUNEDGEMM_ORIGIN_NOTHING,           ///< no kernel: D has no elements
+  kTuned = TUNEDGEMM_ORIGIN_TUNED,               ///< the problem's winner
+  kStale = TUNEDGEMM_ORIGIN_STALE,               ///< a winner, with another compiler or driver
+  kOtherM = TUNEDGEMM_ORIGIN_OTHER_M,            ///< a stored kernel tuned for another M
+  kOtherDevice = TUNEDGEMM_ORIGIN_OTHER_DEVICE,  ///< a stored kernel tuned on a similar device
+  kNearest = TUNEDGEMM_ORIGIN_NEAREST,           ///< of the most similar tuned problem
+  kModel = TUNEDGEMM_ORIGIN_MODEL,               ///< the cost model's choice
+  kLinkedIn = TUNEDGEMM_ORIGIN_LINKED_IN,        ///< the kernel in the library
+};
+
+/// The kernel that a plan runs now, and its tuning: the members of tunedgemm_plan_info.
+struct PlanInfo {
+  PlanOrigin origin = PlanOrigin::kNothing;  ///< where the kernel comes from
+  int candidates = 0;                        ///< of the tuning: candidates tried
+  double median_us = 0;                      ///< of the tuning: the kernel's median time
+  double low_us = 0;                         ///< of the tuning: the 20th percentile
+  double high_us = 0;                        ///< of the tuning: the 80th percentile
+  double default_us = 0;                     ///< the untuned default; 0: not measured
+  double naive_us = 0;                       ///< the naive kernel; 0: not measured
+  double expected_loss = 0;                  ///< to the winner of a tuning; -1: unknown
+  double expected_us = 0;                    ///< of kOtherM
+  std::int64_t tuned_m = 0;                  ///< of kOtherM
+  std::size_t workspace_bytes = 0;           ///< that launches can use
+  std::chrono::sys_seconds tuned_at{};       ///< the end of the tuning
+  double spent_seconds = 0;                  ///< how long the tuning took
+  std::string_view tuned_with;               ///< the compiler; lives as long as the context
 };
 
 /// A problem with its kernel. A plain value that refers to a plan of a context; the context must
@@ -165,13 +213,43 @@ class Plan {
   std::size_t workspace_bytes() const noexcept { return tunedgemm_plan_workspace_bytes(plan_); }
   /// One line for people, which lives as long as the context.
   std::string_view description() const noexcept { return tunedgemm_plan_description(plan_); }
+  /// The kernel that the plan runs now, and its tuning; see tunedgemm_plan_get_info(). Throws Error.
+  PlanInfo info() const {
+    tunedgemm_plan_info info;
+    tunedgemm_plan_info_init(&info);
+    check(tunedgemm_plan_get_info(plan_, &info));
+    return {.origin = static_cast<PlanOrigin>(info.origin),
+            .candidates = info.candidates,
+            .median_us = info.median_us,
+            .low_us = info.low_us,
+            .high_us = info.high_us,
+            .default_us = info.default_us,
+            .naive_us = info.naive_us,
+            .expected_loss = info.expected_loss,
+            .expected_us = info.expected_us,
+            .tuned_m = info.tuned_m,
+            .workspace_bytes = info.workspace_bytes,
+            .tuned_at = std::chrono::sys_seconds(std::chrono::seconds(info.tuned_at)),
+            .spent_seconds = info.spent_seconds,
+            .tuned_with = info.tuned_with};
+  }
 
  private:
   const tunedgemm_plan* plan_;
 };
 
+/// The result for one problem of Context::prepare(): the members of tunedgemm_progress.
+struct Progress {
+  std::size_t index = 0;                          ///< of the problem in the list
+  std::size_t count = 0;                          ///< of the problems
+  std::optional<Plan> plan;                       ///< empty on failure
+  tunedgemm_status status = TUNEDGEMM_STATUS_OK;  ///< of the problem
+  std::string_view message;                       ///< the failure; lives during the call
+  double seconds = 0;                             ///< since prepare() began
+};
+
 /// One device and one cache. Move-only. Any number of threads may use it at once, but not while it
-/// is moved or destroyed.
+/// is moved or destroyed. A const context makes plans and tunes, too, but cannot be frozen.
 class Context {
  public:
   /// Opens the device and the cache; see tunedgemm_context_create(). Throws Error.
@@ -195,22 +273,69 @@ class Context {
   /// properties of the buffers matter: the alignments, whether alpha and beta are 0, whether C is
   /// D, and whether the device can use the pointers that are not null. See tunedgemm_plan_create().
   /// Throws Error.
-  Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) {
+  Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) const {
     const tunedgemm_problem c_problem = problem.c_struct();
     const tunedgemm_buffers c_buffers = buffers.c_struct();
-    tunedgemm_plan_options c_options;
-    tunedgemm_plan_options_init(&c_options);
-    c_options.policy = options.policy;
-    c_options.launch_regime = options.launch_regime;
-    c_options.name = options.name;
-    c_options.accepted_loss = options.accepted_loss;
+    const tunedgemm_plan_options c_options = options.c_struct();
     const tunedgemm_plan* made = nullptr;
     check(tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &c_options, &made));
     return Plan(made);
   }
 
+  /// Makes the plans of a list of problems ahead of time; see tunedgemm_prepare(). Calls
+  /// `on_progress` with the Progress after each problem. It returns nothing, or whether to stop.
+  /// Throws Error for the first failure, after the other problems. An exception of `on_progress`
+  /// ends the preparation and is passed on.
+  template <std::invocable<const Progress&> OnProgress>
+  void prepare(std::span<const Problem> problems, const PlanOptions& options,
+               OnProgress&& on_progress) const {
+    std::vector<tunedgemm_problem> c_problems;
+    c_problems.reserve(problems.size());
+    for (const Problem& problem : problems) {
+      c_problems.push_back(problem.c_struct());
+    }
+    const tunedgemm_plan_options c_options = options.c_struct();
+    struct Caller {
+      std::remove_reference_t<OnProgress>& on_progress;
+      std::exception_ptr exception;
+    } caller{on_progress, nullptr};
+    const auto call = [](void* user_data, const tunedgemm_progress* c_progress) -> std::int32_t {
+      auto& [callers_function, exception] = *static_cast<Caller*>(user_data);
+      try {
+        Progress progress{.index = c_progress->index,
+                          .count = c_progress->count,
+                          .plan = std::nullopt,
+                          .status = c_progress->status,
+                          .message = c_progress->message,
+                          .seconds = c_progress->seconds};
+        if (c_progress->plan != nullptr) {
+          progress.plan.emplace(c_progress->plan);
+        }
+        if constexpr (std::is_void_v<std::invoke_result_t<OnProgress&, const Progress&>>) {
+          callers_function(progress);
+          return 0;
+        } else {
+          return callers_function(progress) ? 1 : 0;
+        }
+      } catch (...) {
+        exception = std::current_exception();
+        return 1;
+      }
+    };
+    const tunedgemm_status status = tunedgemm_prepare(context_.get(), c_problems.data(),
+                                                      c_problems.size(), &c_options, call, &caller);
+    if (caller.exception) {
+      std::rethrow_exception(caller.exception);
+    }
+    check(status);
+  }
+  /// The same without a progress function.
+  void prepare(std::span<const Problem> problems, const PlanOptions& options = {}) const {
+    prepare(problems, options, [](const Progress&) {});
+  }
+
   /// Several lines for people: device, toolchain, cache, and plans by origin.
-  std::string report() {
+  std::string report() const {
     std::string text(tunedgemm_context_report(context_.get(), nullptr, 0), '\0');
     tunedgemm_context_report(context_.get(), text.data(), text.size());
     text.pop_back();

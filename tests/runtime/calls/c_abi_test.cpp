@@ -65,6 +65,36 @@ TEST_CASE("The layout of tunedgemm_buffers is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, workspace_bytes) == 96);
 }
 
+TEST_CASE("The layout of tunedgemm_plan_info is stable") {
+  STATIC_REQUIRE(sizeof(tunedgemm_plan_info) == 112);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, struct_size) == 0);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, origin) == 8);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, candidates) == 12);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, median_us) == 16);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, low_us) == 24);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, high_us) == 32);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, default_us) == 40);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, naive_us) == 48);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, expected_loss) == 56);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, expected_us) == 64);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, tuned_m) == 72);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, workspace_bytes) == 80);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, tuned_at) == 88);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, spent_seconds) == 96);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, tuned_with) == 104);
+}
+
+TEST_CASE("The layout of tunedgemm_progress is stable") {
+  STATIC_REQUIRE(sizeof(tunedgemm_progress) == 56);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, struct_size) == 0);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, index) == 8);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, count) == 16);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, plan) == 24);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, status) == 32);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, message) == 40);
+  STATIC_REQUIRE(offsetof(tunedgemm_progress, seconds) == 48);
+}
+
 TEST_CASE("The layout of tunedgemm_plan_options is stable") {
   STATIC_REQUIRE(sizeof(tunedgemm_plan_options) == 32);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, struct_size) == 0);

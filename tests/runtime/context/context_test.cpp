@@ -75,7 +75,7 @@ TEST_CASE("A call tunes, and the next process uses the cache without compiling")
     tunedgemm::tuned_matmul(context, problem, matrices.buffers());
     CHECK(matrices.is_right());
   }
-  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
   Matrices again(37, 53, 29);
   tunedgemm::tuned_matmul(context, problem, again.buffers());
   CHECK(again.is_right());
@@ -413,9 +413,9 @@ TEST_CASE("Threads can run a plan while it switches to the winner tuned in the b
   context.freeze();
 }
 
-TEST_CASE("A plan can have its own policy") {
+TEST_CASE("A plan can have its own policy, and a const context makes it") {
   const Cache cache;
-  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   Matrices matrices(37, 53, 29);
   const tunedgemm::Plan plan = context.plan(problem, matrices.buffers());

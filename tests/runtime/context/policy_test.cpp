@@ -108,10 +108,10 @@ TEST_CASE("Policy stored serves an M between two tuned ones and tells the expect
   for (const int m : {1, 9, 40, 63, 200}) {
     const HostCall call(m, 51, 31);
     const Plan& plan = context->plan(call.checked(), {});
-    CHECK((plan.tuned_m == 8 || plan.tuned_m == 64));
-    CHECK(plan.expected_us > 0);
+    CHECK((plan.origin.tuned_m == 8 || plan.origin.tuned_m == 64));
+    CHECK(plan.origin.expected_us > 0);
     const std::string served =
-        "served from M = " + std::to_string(plan.tuned_m) + ", expected within ";
+        "served from M = " + std::to_string(plan.origin.tuned_m) + ", expected within ";
     CHECK_THAT(context->description(plan), ContainsSubstring(served));
     CHECK(&context->description(plan) == &context->description(plan));
     CHECK(call.is_right_with(plan));
@@ -132,7 +132,7 @@ TEST_CASE("Policy tune accepts a kernel of another M whose expected loss is smal
   const std::int64_t compiled = context->kernel_counters().compiled;
   const Plan& served = plan_of(9, 100);
   CHECK_FALSE(served.is_final);
-  CHECK(served.tuned_m == 8);
+  CHECK(served.origin.tuned_m == 8);
   CHECK(&plan_of(9, 100) == &served);
   CHECK(context->kernel_counters().compiled == compiled);
   CHECK(context->store().requests(context->device().identity()).size() == 1);
@@ -173,7 +173,7 @@ TEST_CASE("Policy compile compiles only if no kernel of another M is expected to
     const bool accepts = accepted_loss > 1;
     const auto context = context_with(ranked.back());
     const Plan& plan = context->plan(HostCall(8, 51, 31).checked(), {}, {}, "", accepted_loss);
-    CHECK(plan.tuned_m == (accepts ? 640 : 0));
+    CHECK(plan.origin.tuned_m == (accepts ? 640 : 0));
     CHECK_THAT(plan.description,
                ContainsSubstring(accepts ? "served from M = 640" : "chosen by the model"));
     CHECK(context->kernel_counters().compiled == (accepts ? 0 : 1));

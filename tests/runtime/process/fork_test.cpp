@@ -151,13 +151,12 @@ TEST_CASE("A context of the parent is refused in the child, and may be destroyed
   Context& parents = busy->context();
   const Plan plan = parents.plan(kProblem, matrices.buffers());
   CHECK(status_of([&] {
-          for (const bool planned : {false, true}) {
+          const std::function<void()> uses[] = {
+              [&] { tuned_matmul(parents, kProblem, matrices.buffers()); },
+              [&] { plan.run(matrices.buffers()); }, [&] { plan.info(); }};
+          for (const auto& use : uses) {
             try {
-              if (planned) {
-                plan.run(matrices.buffers());
-              } else {
-                tuned_matmul(parents, kProblem, matrices.buffers());
-              }
+              use();
               return false;
             } catch (const Error& error) {
               if (error.status() != TUNEDGEMM_STATUS_INVALID_ARGUMENT ||
