@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -183,6 +184,45 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
             TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
+// Asks with a struct_size of any value. The library writes as many bytes as it tells, or none.
+void ask_for_info(Input& input, const tunedgemm_plan* plan) {
+  std::array<unsigned char, sizeof(tunedgemm_plan_info)> untouched;
+  untouched.fill(0xa5);
+  tunedgemm_plan_info info;
+  std::memcpy(&info, untouched.data(), sizeof info);
+  info.struct_size = input.below(2) == 0 ? sizeof info : input.below(2 * sizeof info);
+  const std::size_t size = info.struct_size;
+  const tunedgemm_status status = tunedgemm_plan_get_info(plan, &info);
+  check_refusal(status);
+  must_hold(info.struct_size == size);
+  const std::size_t written = status == TUNEDGEMM_STATUS_OK ? size : sizeof size;
+  must_hold(written <= sizeof info && std::memcmp(reinterpret_cast<unsigned char*>(&info) + written,
+                                                  untouched.data(), sizeof info - written) == 0);
+  must_hold(status != TUNEDGEMM_STATUS_OK || size < sizeof info ||
+            info.workspace_bytes == tunedgemm_plan_workspace_bytes(plan));
+}
+
+// A list of the problem and a damaged copy of it, with the results that single plans have.
+void prepare(Input& input, const tunedgemm_problem& problem,
+             const tunedgemm_plan_options& options) {
+  std::array list{problem, problem, problem};
+  damage(input, list[1]);
+  std::vector<tunedgemm_status> results;
+  const auto note = [](void* seen, const tunedgemm_progress* progress) -> std::int32_t {
+    auto& statuses = *static_cast<std::vector<tunedgemm_status>*>(seen);
+    must_hold(progress->index == statuses.size() && progress->count == 3);
+    must_hold((progress->plan != nullptr) == (progress->status == TUNEDGEMM_STATUS_OK));
+    must_hold((*progress->message == '\0') == (progress->status == TUNEDGEMM_STATUS_OK));
+    statuses.push_back(progress->status);
+    return 0;
+  };
+  const tunedgemm_status status =
+      tunedgemm_prepare(context(), list.data(), list.size(), &options, note, &results);
+  check_refusal(status);
+  must_hold(results.empty() ? status == TUNEDGEMM_STATUS_INVALID_ARGUMENT
+                            : results.size() == 3 && results[0] == results[2]);
+}
+
 void multiplications(Input& input) {
   constexpr std::array kTypes{std::pair{TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32},
                               std::pair{TUNEDGEMM_TYPE_F64, TUNEDGEMM_TYPE_F64},
@@ -217,6 +257,7 @@ void multiplications(Input& input) {
   check_refusal(status);
   must_hold((plan != nullptr) == (status == TUNEDGEMM_STATUS_OK));
   must_hold(*tunedgemm_plan_description(plan) != '\0' || plan == nullptr);
+  ask_for_info(input, plan);
   if (plan == nullptr) {
     check_refusal(tunedgemm_run(plan, &buffers, nullptr));
     return;
@@ -224,6 +265,9 @@ void multiplications(Input& input) {
   must_hold(problem.struct_size % 8 == 0 && problem.struct_size <= sizeof problem);
   if (problem.struct_size == sizeof problem) {
     must_hold(has_known_numbers(problem));
+    if (input.below(16) == 0) {
+      prepare(input, problem, options);
+    }
     multiply(input, problem, buffers, plan);
   }
 }
