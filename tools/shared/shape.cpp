@@ -242,7 +242,8 @@ std::string extents_text(const Problem& problem) {
 }
 
 std::string shape_text(const Shape& shape) {
-  return shape.name.empty() ? extents_text(shape.problem) : shape.name;
+  return shape.name.empty() ? extents_text(shape.problem)
+                            : shape.name + (shape.rung.empty() ? "" : " " + shape.rung);
 }
 
 std::vector<FieldDescription> shape_fields() {

@@ -15,13 +15,14 @@
 namespace tunedgemm::internal {
 
 struct Shape {
-  std::string name;  ///< from the list, or ""
-  Problem problem;   ///< as written, not canonical
+  std::string name;       ///< from the list, or ""; see joined_names() if lines differ in it alone
+  Problem problem;        ///< as written, not canonical
+  std::string rung = {};  ///< of a ladder: "M=64"
 };
 
 /// "16x32x64", or "8 of 16x32x64" for a batch.
 std::string extents_text(const Problem& problem);
-/// The name if there is one, else the extents.
+/// The name, if there is one, with the rung; else the extents.
 std::string shape_text(const Shape& shape);
 
 struct Field {
