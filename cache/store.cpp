@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <tuple>
 
@@ -27,7 +28,7 @@ void add_up(const Request& request, std::vector<Request>& requests) {
     requests.push_back(request);
   } else {
     same->calls += request.calls;
-    same->name = same->name.empty() ? request.name : same->name;
+    same->name = joined_names(std::move(same->name), request.name);
   }
 }
 
@@ -75,6 +76,26 @@ IsCurrent is_current_in(const Archive& archive) {
 TuningKey canonical(TuningKey key) {
   key.problem = canonical(key.problem).problem;
   return key;
+}
+
+std::string joined_names(std::string names, std::string_view more) {
+  constexpr std::string_view kBetween = ", ";
+  constexpr std::size_t kMostNameBytes = 200;
+  while (!more.empty()) {
+    const std::size_t end = std::min(more.find(kBetween), more.size());
+    const std::string name(more.substr(0, end));
+    more.remove_prefix(std::min(end + kBetween.size(), more.size()));
+    const bool is_known =
+        (std::string(kBetween) + names + std::string(kBetween))
+            .find(std::string(kBetween) + name + std::string(kBetween)) != std::string::npos;
+    if (names.empty()) {
+      names = name;
+    } else if (!is_known && !name.empty() &&
+               names.size() + kBetween.size() + name.size() <= kMostNameBytes) {
+      names.append(kBetween).append(name);
+    }
+  }
+  return names;
 }
 
 std::string_view name(StoreState state) {
@@ -360,6 +381,13 @@ void Store::note_request(const Problem& problem, const DeviceIdentity& device, s
   });
 }
 
+void Store::add_name(const Problem& problem, const DeviceIdentity& device, std::string_view name) {
+  Archive& archive = *archive_;
+  no_throw(archive, [&] {
+    archive.pending().add_name({fingerprint(problem), fingerprint(device)}, std::string(name));
+  });
+}
+
 void Store::flush() {
   Archive& archive = *archive_;
   no_throw(archive, [&] { archive.write_pending(); });
@@ -404,6 +432,21 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
       std::move(stored.begin(), stored.end(), std::back_inserter(winners));
       return false;
     });
+    // A file may name problems whose winners are in another file.
+    std::map<std::string, std::string> names;
+    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+      for (const auto& [key, name] : read_names(connection)) {
+        std::string& known = names[key.problem + key.device];
+        known = joined_names(std::move(known), name);
+      }
+      return false;
+    });
+    for (auto& [record, state, name] : winners) {
+      if (const auto known = names.find(fingerprint(record.problem) + fingerprint(record.device));
+          known != names.end()) {
+        name = known->second;
+      }
+    }
     return winners;
   });
 }

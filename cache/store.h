@@ -66,8 +66,12 @@ struct StoreHealth {
 struct Request {
   Problem problem;
   std::int64_t calls = 0;  ///< launches; 0 if a plan was made and has not run yet
-  std::string name;        ///< the program's name for it, such as a layer's; "" if it gave none
+  std::string name;        ///< see joined_names(); "" if there is none
 };
+
+/// The names of one problem, such as those of a model's layers, in one text: "query, key". Adds
+/// those of `more` that are new, up to 200 bytes.
+std::string joined_names(std::string names, std::string_view more);
 
 /// The right to tune one problem on one device, held against other processes until destroyed.
 /// Move-only.
@@ -112,6 +116,7 @@ struct MergeResult {
 struct WinnerWithState {
   Record record;
   std::string state;
+  std::string name;  ///< of the problem on the device, see joined_names(); "" if there is none
 };
 
 class Archive;
@@ -235,9 +240,13 @@ class Store {
 
   /// Records a problem without a tuned winner and adds to its calls. Does so in memory, without
   /// I/O, so it may be called during stream capture. The next write to the file includes the
-  /// record; flush() and the destructor write at once. An empty name keeps the stored name.
+  /// record; flush() and the destructor write at once. The name is added to the stored names.
   void note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
                     std::string_view name = {});
+  /// Adds a name to those of a problem that has a winner on the device. Like note_request(), it is
+  /// written with the next write; it is dropped if the writable file has no such winner then.
+  void add_name(const Problem& problem, const DeviceIdentity& device, std::string_view name);
+  /// Writes at once what waits for the next write.
   void flush();
   std::vector<Request> requests(const DeviceIdentity& device) const;
 
@@ -246,8 +255,8 @@ class Store {
   std::vector<WinnerWithState> winners_with_state() const;
   /// Deletes the winners and trials of a problem on all devices; returns the number of winners.
   int forget(const Problem& problem);
-  /// Writes a read-only copy of the file (VACUUM INTO), without leases, requests and probes, to
-  /// share or to use as a system file. If `selects` is not empty, the copy has only the winners for
+  /// Writes a read-only copy of the file (VACUUM INTO), without leases, probes and requests, except
+  /// the names of tuned problems, to share or to use as a system file. If `selects` is not empty, the copy has only the winners for
   /// which it returns true, their binaries, and the measured trials of their tunings. Empty on
   /// success, else a sentence; selecting nothing is a failure.
   std::string export_to(
@@ -256,8 +265,8 @@ class Store {
   /// Copies the winners, trials and binaries of another cache file into this one, in one
   /// transaction. If both have a winner for the same key, one of them stays. The first of these
   /// properties in which they differ decides: a current template, a finished tuning, greater rigor,
-  /// more samples, a later tuning. Merging a file again changes nothing. Leases, requests and
-  /// probes are not copied.
+  /// more samples, a later tuning. Merging a file again changes nothing. Of requests, only the names
+  /// of tuned problems are copied; leases and probes are not.
   MergeResult merge(const std::filesystem::path& from);
 
  private:

@@ -39,6 +39,7 @@ DELETE FROM winner WHERE (problem, device, toolchain) NOT IN (SELECT * FROM kept
 DELETE FROM trial WHERE median_us IS NULL OR reason IS NOT NULL
                      OR (problem, device, toolchain) NOT IN (SELECT * FROM kept);
 DELETE FROM kernel WHERE id NOT IN (SELECT kernel FROM winner WHERE kernel IS NOT NULL);
+DELETE FROM request WHERE (problem, device) NOT IN (SELECT problem, device FROM winner);
 DELETE FROM problem WHERE id NOT IN (SELECT problem FROM winner);
 DELETE FROM device WHERE id NOT IN (SELECT device FROM winner);
 DELETE FROM toolchain WHERE id NOT IN (SELECT toolchain FROM winner)
@@ -54,9 +55,11 @@ void copy(sqlite::Connection& from, const fs::path& to, const Selects& selects) 
   auto copied = sqlite::Connection::open(to, sqlite::Connection::Mode::kReadWrite, 0);
   // Nobody else sees the copy yet, and it is discarded if anything fails.
   copied.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
-  // Leases, requests and probes are local to this machine.
+  // Leases, probes and requests are local to this machine, but the names of tuned problems are not.
   copied.execute(
-      "DELETE FROM lease; DELETE FROM request; DELETE FROM meta WHERE name GLOB 'probe *'");
+      "DELETE FROM lease; DELETE FROM meta WHERE name GLOB 'probe *'; "
+      "DELETE FROM request WHERE name = '' OR NOT EXISTS (SELECT 1 FROM winner w WHERE "
+      "w.problem = request.problem AND w.device = request.device); UPDATE request SET calls = 0");
   if (selects) {
     list_selected(copied, selects);
     if (copied.integer("SELECT count(*) FROM kept") == 0) {

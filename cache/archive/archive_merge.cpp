@@ -166,6 +166,17 @@ std::int64_t add_trials(Connection& connection) {
   return connection.changes();
 }
 
+// Copies the names of tuned problems. A file recovered by `.dump` may lack the table.
+void add_names(Connection& connection) {
+  const std::vector<std::string> columns = connection.column_names("request", "other");
+  if (std::find(columns.begin(), columns.end(), "name") == columns.end()) {
+    return;
+  }
+  for (const auto& [key, name] : read_names(connection, "other")) {
+    add_name(connection, key, name);
+  }
+}
+
 MergeResult merge_attached(Connection& connection) {
   MergeResult result;
   for (const char* table : {"toolchain", "device", "problem", "config"}) {
@@ -181,6 +192,7 @@ MergeResult merge_attached(Connection& connection) {
   result.conflicts = conflicts(connection);
   result.winners = add_winners(connection);
   result.trials = add_trials(connection);
+  add_names(connection);
   return result;
 }
 

@@ -17,8 +17,13 @@ void PendingWrites::add_request(const Request& request, const DeviceIdentity& de
   if (!is_new) {
     Request& pending = entry->second.request;
     pending.calls += request.calls;
-    pending.name = request.name.empty() ? pending.name : request.name;
+    pending.name = joined_names(std::move(pending.name), request.name);
   }
+}
+
+void PendingWrites::add_name(const WinnerKey& key, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  names_.emplace_back(key, name);
 }
 
 void PendingWrites::add_trial(const TuningKey& key, const TrialRecord& trial) {
@@ -52,14 +57,18 @@ bool PendingWrites::trials_are_due() const {
 
 Work PendingWrites::take() {
   const std::lock_guard lock(mutex_);
-  if (requests_.empty() && trials_.empty() && toolchains_.empty() && families_.empty()) {
+  if (requests_.empty() && names_.empty() && trials_.empty() && toolchains_.empty() &&
+      families_.empty()) {
     return {};
   }
-  return [requests = std::exchange(requests_, {}), trials = std::exchange(trials_, {}),
-          toolchains = std::exchange(toolchains_, {}),
+  return [requests = std::exchange(requests_, {}), names = std::exchange(names_, {}),
+          trials = std::exchange(trials_, {}), toolchains = std::exchange(toolchains_, {}),
           families = std::exchange(families_, {})](sqlite::Connection& connection) {
     for (const auto& [key, pending] : requests) {
       add_calls(connection, pending.request, pending.device);
+    }
+    for (const auto& [key, name] : names) {
+      internal::add_name(connection, key, name);
     }
     for (const PendingTrial& pending : trials) {
       put_trial(connection, key_rows(connection, pending.key), pending.trial);

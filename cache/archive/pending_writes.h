@@ -25,6 +25,7 @@ using Work = std::function<void(sqlite::Connection&)>;
 class PendingWrites {
  public:
   void add_request(const Request& request, const DeviceIdentity& device);
+  void add_name(const WinnerKey& key, const std::string& name);
   void add_trial(const TuningKey& key, const TrialRecord& trial);
   /// The device now uses this toolchain.
   void add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain);
@@ -51,6 +52,7 @@ class PendingWrites {
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, PendingRequest> requests_;
+  std::vector<std::pair<WinnerKey, std::string>> names_;
   std::vector<PendingTrial> trials_;
   std::chrono::steady_clock::time_point oldest_trial_;
   std::vector<std::pair<DeviceIdentity, Toolchain>> toolchains_;

@@ -65,7 +65,7 @@ View best() {
               {"high_us", "us", "80th percentile of the winner's samples"},
               {"candidates", "", "candidates that the tuning tried"},
               {"seconds", "s", "time that the tuning took"},
-              {"name", "", "the program's name for the problem; empty if it gave none"},
+              {"name", "", "names from programs and lists, such as those of layers; mostly empty"},
               {"calls", "", "launches that programs asked for while there was no winner"},
               kToolchain,
           })};
@@ -119,7 +119,7 @@ View missing() {
               {"asked_at", "UTC", "the last request"},
               kDetails,
               kProblem,
-              {"name", "", "the program's name for the problem; empty if it gave none"},
+              {"name", "", "names from programs and lists, such as those of layers; mostly empty"},
               {"nearest_tuned_m", "",
                "nearest M with a winner that policy stored may run; null if there is none"},
           })};

@@ -144,7 +144,7 @@ CREATE TABLE request (
   device   INTEGER NOT NULL REFERENCES device,
   calls    INTEGER NOT NULL,
   asked_at TEXT NOT NULL,              -- the last time
-  name     TEXT NOT NULL,              -- the program's name for it, such as a layer's
+  name     TEXT NOT NULL,              -- such as those of layers: "query, key"; tuned ones too
   UNIQUE (problem, device)
 ) STRICT;
 

@@ -3,17 +3,68 @@
 #include <utility>
 
 namespace tunedgemm::internal {
+namespace {
+
+struct RequestRow {
+  std::int64_t problem = 0, device = 0;
+};
+
+// Adds the calls to the row's and replaces its names; makes the row if it is missing.
+void add_row(sqlite::Connection& connection, const RequestRow& row, std::int64_t calls,
+             const std::string& names) {
+  sqlite::Statement(connection,
+                    "INSERT INTO request (problem, device, calls, asked_at, name) "
+                    "VALUES (?, ?, ?, ?, ?) ON CONFLICT (problem, device) DO UPDATE SET "
+                    "calls = calls + excluded.calls, asked_at = excluded.asked_at, "
+                    "name = excluded.name")
+      .bind(row.problem, row.device, calls, utc_now(), names)
+      .run();
+}
+
+}  // namespace
 
 void add_calls(sqlite::Connection& connection, const Request& request,
                const DeviceIdentity& device) {
-  sqlite::Statement add(connection,
-                        "INSERT INTO request (problem, device, calls, asked_at, name) "
-                        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (problem, device) DO UPDATE SET "
-                        "calls = calls + excluded.calls, asked_at = excluded.asked_at, "
-                        "name = coalesce(nullif(excluded.name, ''), name)");
-  add.bind(problem_row(connection, request.problem), device_row(connection, device), request.calls,
-           utc_now(), request.name);
-  add.run();
+  const std::int64_t problem = problem_row(connection, request.problem);
+  const std::int64_t device_id = device_row(connection, device);
+  sqlite::Statement find(connection, "SELECT name FROM request WHERE problem = ? AND device = ?");
+  std::string names;
+  if (find.bind(problem, device_id).step()) {
+    find.read(names);
+  }
+  add_row(connection, {problem, device_id}, request.calls,
+          joined_names(std::move(names), request.name));
+}
+
+void add_name(sqlite::Connection& connection, const WinnerKey& key, const std::string& name) {
+  sqlite::Statement find(connection,
+                         "SELECT p.id, d.id, coalesce(r.name, '') FROM problem p JOIN device d "
+                         "LEFT JOIN request r ON r.problem = p.id AND r.device = d.id "
+                         "WHERE p.fingerprint = ? AND d.fingerprint = ? AND EXISTS "
+                         "(SELECT 1 FROM winner w WHERE w.problem = p.id AND w.device = d.id)");
+  if (!find.bind(key.problem, key.device).step()) {
+    return;
+  }
+  RequestRow row;
+  std::string stored;
+  find.read(row.problem, row.device, stored);
+  if (std::string names = joined_names(stored, name); names != stored) {
+    add_row(connection, row, 0, names);
+  }
+}
+
+std::vector<std::pair<WinnerKey, std::string>> read_names(const sqlite::Connection& connection,
+                                                          const std::string& schema) {
+  sqlite::Statement rows(connection, "SELECT p.fingerprint, d.fingerprint, r.name FROM " + schema +
+                                         ".request r JOIN " + schema +
+                                         ".problem p ON p.id = r.problem JOIN " + schema +
+                                         ".device d ON d.id = r.device WHERE r.name <> ''");
+  std::vector<std::pair<WinnerKey, std::string>> names;
+  while (rows.step()) {
+    auto& [key, name] = names.emplace_back();
+    rows.read(key.problem, key.device, name);
+  }
+  return names;
 }
 
 std::vector<Request> read_requests(const sqlite::Connection& connection,

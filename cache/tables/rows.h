@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/file/process_identity.h"
@@ -160,10 +161,17 @@ FoundKernels find_kernels(const sqlite::Connection& connection, const KernelKey&
 std::int64_t put_kernel(sqlite::Connection& connection, const KernelKey& key, const Binary& binary);
 void delete_kernel(sqlite::Connection& connection, const KernelKey& key);
 
-// request_rows.cpp: problems that were requested and answered without a tuned winner.
+// request_rows.cpp: problems that were requested and answered without a tuned winner, and the names
+// of problems.
 
 void add_calls(sqlite::Connection& connection, const Request& request,
                const DeviceIdentity& device);
+
+/// Adds the names to those of the key's problem on its device. Does nothing without a winner there.
+void add_name(sqlite::Connection& connection, const WinnerKey& key, const std::string& name);
+/// The names of all problems that have any; `schema` is that of an attached file.
+std::vector<std::pair<WinnerKey, std::string>> read_names(const sqlite::Connection& connection,
+                                                          const std::string& schema = "main");
 
 /// Requests without a winner, the most work first.
 std::vector<Request> read_requests(const sqlite::Connection& connection,

@@ -602,7 +602,7 @@ TEST_CASE("Store returns the newest outcome of each candidate") {
   CHECK(store->trials({sample::problem(64), sample::device(), sample::toolchain("1")}).empty());
 }
 
-TEST_CASE("A request keeps its name until it gets another one") {
+TEST_CASE("A request keeps its names") {
   const TemporaryFolder folder;
   const auto name_after = [&](std::string_view name) {
     StoreOptions options;
@@ -615,7 +615,61 @@ TEST_CASE("A request keeps its name until it gets another one") {
   CHECK(name_after("").empty());
   CHECK(name_after("up projection") == "up projection");
   CHECK(name_after("") == "up projection");
-  CHECK(name_after("gate") == "gate");
+  CHECK(name_after("gate") == "up projection, gate");
+  CHECK(name_after("gate") == "up projection, gate");
+  CHECK(name_after(std::string(200, 'x')) == "up projection, gate");
+}
+
+TEST_CASE("Names of one problem are joined, each once, up to 200 bytes") {
+  CHECK(joined_names("", "up") == "up");
+  CHECK(joined_names("up", "") == "up");
+  CHECK(joined_names("up", "gate") == "up, gate");
+  CHECK(joined_names("up, gate", "gate, down, up") == "up, gate, down");
+  CHECK(joined_names("up", "u") == "up, u");
+  const std::string longest(196, 'x');
+  CHECK(joined_names(longest, "up") == longest + ", up");
+  CHECK(joined_names(longest, "gate") == longest);
+}
+
+TEST_CASE("Store keeps the names of tuned problems, also in exports and merges") {
+  const TemporaryFolder folder;
+  const auto name_in = [](const Store& store) {
+    const auto winners = store.winners_with_state();
+    return winners.size() == 1 ? winners.front().name : "not one winner";
+  };
+  const auto copy = folder.path() / "copy.db", selection = folder.path() / "selection.db";
+  {
+    const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+    put(*store, sample::record(64));
+    CHECK(name_in(*store).empty());
+    store->add_name(sample::problem(64), sample::device(), "query");
+    store->add_name(sample::problem(64), sample::device(), "key");
+    CHECK(name_in(*store) == "query, key");
+    store->note_request(sample::problem(64), sample::device(), 5);
+    // A problem without a winner gets no row.
+    store->add_name(sample::problem(65), sample::device(), "value");
+    store->note_request(sample::problem(66), sample::device(), 1, "asked for");
+    store->flush();
+    CHECK(store->requests(sample::device()).size() == 1);
+    CHECK(store->export_to(copy).empty());
+    CHECK(store->export_to(selection, [](const WinnerWithState&) { return true; }).empty());
+  }
+  for (const auto& exported : {copy, selection}) {
+    auto file = sqlite::Connection::open(exported, sqlite::Connection::Mode::kImmutable, 0);
+    CHECK(file.text("SELECT name || calls FROM best") == "query, key0");
+    CHECK(file.integer("SELECT count(*) FROM request") == 1);
+    StoreOptions options = sample::options(folder.path() / "user.db");
+    options.system_paths = {exported};
+    CHECK(name_in(*Store::open(options)) == "query, key");
+  }
+  const auto other = Store::open(sample::options(folder.path() / "other.db"));
+  put(*other, sample::record(64));
+  other->add_name(sample::problem(64), sample::device(), "key");
+  for (int time = 0; time < 2; ++time) {
+    CHECK(other->merge(copy).failure.empty());
+    CHECK(name_in(*other) == "key, query");
+  }
+  CHECK(other->requests(sample::device()).empty());
 }
 
 TEST_CASE("Store counts requests until there is a winner") {

@@ -375,7 +375,7 @@ TEST_CASE("The views and the store name the state of a winner alike") {
     StoreOptions reading = sample::options(path);
     reading.access = StoreOptions::Access::kReadOnly;
     std::map<std::int64_t, std::string> words;
-    for (const auto& [record, state] : Store::open(reading)->winners_with_state()) {
+    for (const auto& [record, state, name] : Store::open(reading)->winners_with_state()) {
       words[record.problem.m] = state;
     }
     std::string text;

@@ -1,5 +1,6 @@
 // tune-all: arguments in, text and exit status out.
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -134,7 +135,7 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   CAPTURE(first.output, first.errors);
   REQUIRE(first.status == 0);
   REQUIRE_THAT(first.errors, ContainsSubstring("1 line skipped: the shape is already in the list"));
-  REQUIRE_THAT(first.errors, ContainsSubstring("1/1  first f32→f32 ieee nn  tuned: "));
+  REQUIRE_THAT(first.errors, ContainsSubstring("1/1  first, again f32→f32 ieee nn  tuned: "));
   REQUIRE_THAT(first.output, ContainsSubstring("1 shape on "));
   REQUIRE_THAT(first.output, ContainsSubstring("1 tuned in "));
 
@@ -149,6 +150,66 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   REQUIRE(outcomes[0]["state"] == "cached");
   REQUIRE(outcomes[0]["record"]["m"] == 40);
   REQUIRE(outcomes[0]["record"]["median_us"] > 0);
+}
+
+TEST_CASE("tune-all keeps the names of a list with the winners, tuned now or earlier") {
+  const TunedShell shell;
+  REQUIRE_THAT(shell.run(TUNEDGEMM " best").output, !ContainsSubstring("name"));
+  std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
+                                             << "encoder.up,f32,40,24,16\n"
+                                             << "encoder.down,f32,48,24,16\n";
+  REQUIRE(shell.run(kQuick + "list.csv").status == 0);
+  const auto names_in = [&](const std::string& command) {
+    const auto winners = nlohmann::json::parse(shell.run(command).output);
+    REQUIRE(winners.size() == 2);
+    return winners[0]["name"].get<std::string>() + "; " + winners[1]["name"].get<std::string>();
+  };
+  const std::string names = "encoder.up; encoder.down";
+  REQUIRE(names_in(TUNEDGEMM " best --json") == names);
+  REQUIRE(names_in(TUNEDGEMM " export - --json") == names);
+  for (const char* verb : {"best", "best --wide", "export - --csv"}) {
+    REQUIRE_THAT(shell.run(std::string(TUNEDGEMM " ") + verb).output,
+                 ContainsSubstring("encoder.up") && ContainsSubstring("encoder.down"));
+  }
+  REQUIRE(shell.run(TUNEDGEMM " export copy.db").status == 0);
+  REQUIRE(names_in(TUNEDGEMM " best --json --cache copy.db") == names);
+  REQUIRE(shell.run(TUNEDGEMM " merge copy.db --cache merged.db").status == 0);
+  REQUIRE(names_in(TUNEDGEMM " best --json --cache merged.db") == names);
+}
+
+TEST_CASE("tune-all tunes the winners that another cache has exported as a list") {
+  const TunedShell shell;
+  std::ofstream(shell.folder() / "list.csv")
+      << "name,types,layout,m,n,k,batch,lda,bias,activation,beta\n"
+      << "up,tf32,nt,8,24,16,2,17,col,relu,other\n";
+  REQUIRE(shell.run(kQuick + "list.csv").status == 0);
+  const auto problems_in = [&](const std::string& cache) {
+    const ProgramResult best = shell.run(TUNEDGEMM " best --json --cache " + cache);
+    std::vector<std::string> problems;
+    for (const auto& winner : nlohmann::json::parse(best.output)) {
+      problems.push_back(winner["name"].get<std::string>() + " " +
+                         winner["problem"].get<std::string>());
+    }
+    std::sort(problems.begin(), problems.end());
+    return problems;
+  };
+  const auto expected = problems_in("cache.db");
+  REQUIRE(expected.size() == 2);
+  for (const std::string form : {"csv", "json"}) {
+    const std::string file = "winners." + form, cache = form + ".db";
+    REQUIRE(shell.run(TUNEDGEMM " export " + file + " --" + form).status == 0);
+    const ProgramResult tuned = shell.run(kQuick + file + " --cache " + cache);
+    CAPTURE(form, tuned.errors);
+    REQUIRE(tuned.status == 0);
+    REQUIRE(problems_in(cache) == expected);
+  }
+  REQUIRE(shell.run("sed 's/,40,24,16,/,41,24,16,/' winners.csv > changed.csv").status == 0);
+  const ProgramResult changed = shell.run(kQuick + "changed.csv");
+  REQUIRE(changed.status == 2);
+  REQUIRE_THAT(changed.errors, ContainsSubstring("m is \"41\", which the field problem does not"));
+  REQUIRE(shell.run("sed 's/median_us/median/' winners.csv > wrong.csv").status == 0);
+  REQUIRE_THAT(shell.run(kQuick + "wrong.csv").errors,
+               ContainsSubstring("the header has a column \"median\""));
 }
 
 TEST_CASE("The summary counts the shapes that kept the default, by reason") {

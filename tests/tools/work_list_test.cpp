@@ -46,7 +46,8 @@ TEST_CASE("A ladder gives each layer every M, one layer after the other") {
       work_of("name,types,layout,n,k\nup,f32,nt,32,8\n,f32,nt,8,32\n", "64,1:9:8");
   REQUIRE_THAT(extents_of(work), Equals(Extents{"64x32x8", "1x32x8", "9x32x8",  //
                                                 "64x8x32", "1x8x32", "9x8x32"}));
-  REQUIRE(work.shapes[0].name == "up M=64");
+  REQUIRE(work.shapes[0].name == "up");
+  REQUIRE(shape_text(work.shapes[0]) == "up M=64");
   REQUIRE(work.shapes[3].name.empty());
   REQUIRE(layout_text(work.shapes[0].problem) == "nt");
 }
@@ -57,9 +58,29 @@ TEST_CASE("With a ladder, lines that differ in M or in their name alone are one 
       "8\n",
       "1,4");
   REQUIRE(work.shapes.size() == 4);
-  REQUIRE(work.shapes[1].name == "a M=4");
-  REQUIRE(work.shapes[2].name == "c M=1");
+  REQUIRE(shape_text(work.shapes[1]) == "a, b M=4");
+  REQUIRE(shape_text(work.shapes[2]) == "c, d M=1");
   REQUIRE(work.duplicates == 2);
+}
+
+TEST_CASE("A shape has the names of all its lines") {
+  const std::string text = "name,types,m,n,k\nquery,f32,8,4,2\nup,f32,8,5,2\nkey,f32,8,4,2\n";
+  const WorkList work = work_of(text, "");
+  REQUIRE(work.shapes.size() == 2);
+  REQUIRE(work.shapes[0].name == "query, key");
+  REQUIRE(work.shapes[1].name == "up");
+  const WorkList ladder = work_of(text, "auto:4");
+  REQUIRE(ladder.layers.size() == 2);
+  REQUIRE(shape_text(ladder.layers[0].at(3)) == "query, key M=3");
+  REQUIRE(shape_text(ladder.layers[1].at(3)) == "up M=3");
+}
+
+TEST_CASE("A request's shape has the name that the program gave it") {
+  WorkRequest request;
+  request.from_requests = true;
+  const std::vector<Request> requests{
+      {make_problem(8, 4, 2, DataType::kF32, DataType::kF32, DataType::kF32), 3, "decoder.mlp"}};
+  REQUIRE(make_work_list(request, requests).shapes.front().name == "decoder.mlp");
 }
 
 TEST_CASE("A leading dimension that equals the largest M does not merge layers") {
@@ -86,7 +107,7 @@ TEST_CASE("An automatic ladder begins with powers of four") {
   REQUIRE_THAT(extents_of(work), Equals(Extents{"1x32x8", "4x32x8", "16x32x8"}));
   REQUIRE(work.layers.size() == 1);
   REQUIRE(work.layers[0].most_m == 20);
-  REQUIRE(work.layers[0].at(20).name == "up M=20");
+  REQUIRE(shape_text(work.layers[0].at(20)) == "up M=20");
   work = work_of(list, "auto");
   REQUIRE(work.shapes.size() == 7);
   REQUIRE(work.layers[0].most_m == 8192);
@@ -96,7 +117,7 @@ TEST_CASE("An automatic ladder begins with powers of four") {
 TEST_CASE("If D is column-major, a ladder gives the values of N") {
   const WorkList work = work_of("name,types,layout,m,n,k,order_d\nup,f32,nn,32,5,8,col\n", "1,64");
   REQUIRE_THAT(extents_of(work), Equals(Extents{"32x1x8", "32x64x8"}));
-  REQUIRE(work.shapes[1].name == "up N=64");
+  REQUIRE(shape_text(work.shapes[1]) == "up N=64");
   REQUIRE_THROWS_WITH(work_of("types,layout,n,k,order_d\nf32,nn,32,8,col\n", "1,64"),
                       ContainsSubstring("the shape needs an m"));
 }

@@ -65,7 +65,7 @@ std::string why_not_device(const std::string& text) {
 
 using namespace std::string_view_literals;
 constexpr std::array kExtents{"m"sv, "n"sv, "k"sv};
-constexpr std::array kFieldsOfLists{"parallel"sv, "kv_heads"sv};
+constexpr std::array kFieldsOfLists{"parallel"sv, "kv_heads"sv, "problem"sv};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

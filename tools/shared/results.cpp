@@ -109,6 +109,12 @@ Json to_json(const Record& record) {
           {"tuned_at", record.tuned_at}};
 }
 
+Json to_json(const WinnerWithState& winner) {
+  Json json{{"name", winner.name}};
+  json.update(to_json(winner.record));
+  return json;
+}
+
 Json to_json(const TrialRecord& trial) {
   Json json{{"family", trial.family},
             {"config", to_json(trial.config)},

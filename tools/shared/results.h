@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/record.h"
+#include "cache/store.h"
 #include "tools/shared/shape.h"
 
 namespace tunedgemm::internal {
@@ -29,6 +30,8 @@ Json to_json(const Shape& shape);
 /// Every field by name. Times are in microseconds; types, layout and epilogue are as in the cache's
 /// views.
 Json to_json(const Record& record);
+/// The record's fields after the name of its problem.
+Json to_json(const WinnerWithState& winner);
 Json to_json(const TrialRecord& trial);
 template <class Row>
 Json to_json(const std::vector<Row>& rows) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "kernel_templates/base/text.h"
@@ -22,7 +23,8 @@ struct ShapeDraft {
   std::string layout = "nn";
   Order order_c = Order::kRowMajor, order_d = Order::kRowMajor;
   std::array<std::optional<std::int64_t>, 4> leading_dimensions, batch_strides;
-  Problem problem;  // the extents, and the fields read by problem_fields()
+  Problem problem;               // the extents, and the fields read by problem_fields()
+  std::optional<Problem> whole;  // from the field "problem"
 };
 
 struct FieldRule {
@@ -151,6 +153,11 @@ std::vector<FieldRule> make_rules() {
          std::int64_t heads = 0;
          return read_whole(text, 1, heads);
        }},
+      {{"problem", "the whole problem, as tunedgemm export writes it"},
+       [](Text text, ShapeDraft& draft) {
+         draft.whole = parse_problem(text);
+         return std::string(draft.whole ? "" : "a text that tunedgemm export has written");
+       }},
       {{"output", "element type of C and D; default that of the inputs, f16 for fp8, s32 for s8"},
        read_output},
       {{"order_c", "order of C: row (default) or col"},
@@ -233,6 +240,36 @@ Problem to_problem(const ShapeDraft& draft) {
   return problem;
 }
 
+// The shape of a line that tunedgemm export wrote. Its other fields repeat parts of the problem.
+Shape to_whole_shape(std::span<const Field> fields) {
+  ShapeDraft draft;
+  for (const Field& field : fields) {
+    if (field.name == "problem" || field.name == "name") {
+      read_field(field, draft);
+    }
+  }
+  const Problem& problem = *draft.whole;
+  if (const std::string reason = why_not(problem); !reason.empty()) {
+    throw std::invalid_argument(reason);
+  }
+  const std::map<std::string_view, std::string> parts{
+      {"types", types_text(problem)},          {"layout", layout_text(problem)},
+      {"activation", epilogue_text(problem)},  {"m", std::to_string(problem.m)},
+      {"n", std::to_string(problem.n)},        {"k", std::to_string(problem.k)},
+      {"batch", std::to_string(problem.batch)}};
+  for (const auto& [name, value] : fields) {
+    const auto part = parts.find(name);
+    if (name != "problem" && name != "name" && (part == parts.end() || part->second != value)) {
+      std::string sentence = name;
+      sentence.append(" is \"").append(value).append(
+          "\", which the field problem does not say; to change a shape, remove the field problem "
+          "and write types as in \"f16->f32\"");
+      throw std::invalid_argument(sentence);
+    }
+  }
+  return {draft.name, problem};
+}
+
 }  // namespace
 
 std::string extents_text(const Problem& problem) {
@@ -242,7 +279,8 @@ std::string extents_text(const Problem& problem) {
 }
 
 std::string shape_text(const Shape& shape) {
-  return shape.name.empty() ? extents_text(shape.problem) : shape.name;
+  return shape.name.empty() ? extents_text(shape.problem)
+                            : shape.name + (shape.rung.empty() ? "" : " " + shape.rung);
 }
 
 std::vector<FieldDescription> shape_fields() {
@@ -273,6 +311,9 @@ bool has_field(std::span<const Field> fields, std::string_view name) {
 }
 
 Shape to_shape(std::span<const Field> fields) {
+  if (has_field(fields, "problem")) {
+    return to_whole_shape(fields);
+  }
   ShapeDraft draft;
   for (const Field& field : fields) {
     read_field(field, draft);

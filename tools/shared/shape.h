@@ -15,13 +15,14 @@
 namespace tunedgemm::internal {
 
 struct Shape {
-  std::string name;  ///< from the list, or ""
-  Problem problem;   ///< as written, not canonical
+  std::string name;       ///< from the list, or ""; see joined_names() if lines differ in it alone
+  Problem problem;        ///< as written, not canonical
+  std::string rung = {};  ///< of a ladder: "M=64"
 };
 
 /// "16x32x64", or "8 of 16x32x64" for a batch.
 std::string extents_text(const Problem& problem);
-/// The name if there is one, else the extents.
+/// The name, if there is one, with the rung; else the extents.
 std::string shape_text(const Shape& shape);
 
 struct Field {
@@ -58,6 +59,9 @@ Shape to_shape(std::span<const Field> fields);
 ///         Empty lines and lines that begin with # are skipped; a cell with a comma needs double
 ///         quotes. Lines of PyTorch's TunableOp (tunable_op.h) are shapes, too.
 ///   JSON  An array of objects whose members are the fields. The name of the file ends in .json.
+///
+/// What `tunedgemm export` writes as CSV or JSON is a list, too: fields about the winner are ignored,
+/// and the field "problem" has the whole shape, which the other fields must not contradict.
 ///
 /// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
 /// read_list() passes the fields of each line to `read`, and names the line if `read` throws.

@@ -6,16 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/results.h"
 #include "tools/shared/shape.h"
 #include "tools/shared/tunable_op.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -60,11 +58,18 @@ std::string column_name(const std::string& cell) {
                               expected);
 }
 
+// Whether tunedgemm export writes a field of this name about the winner, not about the shape.
+bool is_of_winner(const std::string& name) {
+  static const Json fields = to_json(WinnerWithState{});
+  return field_name(name).empty() && fields.contains(name);
+}
+
+// The field of each column; "" for those that lists ignore.
 std::vector<std::string> header_names(const std::vector<std::string>& cells) {
   std::vector<std::string> names;
   for (const std::string& cell : cells) {
-    const std::string name = column_name(cell);
-    if (std::find(names.begin(), names.end(), name) != names.end()) {
+    const std::string name = is_of_winner(cell) ? "" : column_name(cell);
+    if (!name.empty() && std::find(names.begin(), names.end(), name) != names.end()) {
       throw std::invalid_argument("the header has the column \"" + name + "\" twice");
     }
     names.push_back(name);
@@ -80,7 +85,7 @@ std::vector<Field> fields_of_cells(const std::vector<std::string>& names,
   }
   std::vector<Field> fields;
   for (std::size_t column = 0; column < cells.size(); ++column) {
-    if (!cells[column].empty()) {
+    if (!cells[column].empty() && !names[column].empty()) {
       fields.push_back({names[column], cells[column]});
     }
   }
@@ -94,6 +99,9 @@ std::vector<Field> fields_of_object(const Json& object) {
   }
   std::vector<Field> fields;
   for (const auto& [key, value] : object.items()) {
+    if (is_of_winner(key) || value == "") {
+      continue;
+    }
     const std::string name = field_name(key);
     if (value.is_null() || value.is_structured()) {
       throw std::invalid_argument(key + " is of type " + value.type_name() +

@@ -86,6 +86,9 @@ class SessionRun {
     try {
       TuneResult result = context_.tune(shape.problem, options);
       display_.shape_ends(result);
+      if (result.record && !shape.name.empty()) {
+        context_.store().add_name(shape.problem, context_.device().identity(), shape.name);
+      }
       session_.outcomes.push_back({shape, result.origin, std::move(result.record),
                                    std::move(result.tuning.failure), result.is_unsaved});
     } catch (const DeviceError& error) {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "cache/store.h"
 #include "tools/shared/shape.h"
 #include "tools/shared/text.h"
 
@@ -126,8 +127,11 @@ class ListReader {
     // Compared at the smallest value: at the largest, a leading dimension in the list may equal it,
     // as if the matrix were packed.
     set(layer, varied, *std::min_element(ladder_.begin(), ladder_.end()));
-    if (!layers_.insert(fingerprint(to_shape(layer).problem)).second) {
+    const auto [place, is_new] =
+        layers_.try_emplace(fingerprint(to_shape(layer).problem), work_.shapes.size());
+    if (!is_new) {
       ++work_.duplicates;
+      add_name(place->second, value_of(layer, "name"));
       return;
     }
     if (work_.shapes.size() + ladder_.size() > kMostNumbers) {
@@ -143,11 +147,25 @@ class ListReader {
     }
   }
 
+  // Adds the name of another line of a layer, whose first shape is given, to the layer's names.
+  void add_name(std::size_t first_shape, const std::string& name) {
+    for (std::size_t shape = first_shape; shape < first_shape + ladder_.size(); ++shape) {
+      std::string& names = work_.shapes[shape].name;
+      names = joined_names(std::move(names), name);
+    }
+    if (is_auto_) {
+      std::vector<Field>& layer = work_.layers[first_shape / ladder_.size()].fields;
+      const std::string names = work_.shapes[first_shape].name;
+      std::erase_if(layer, [](const Field& field) { return field.name == "name"; });
+      layer.push_back({"name", names});
+    }
+  }
+
   const WorkRequest& request_;
   bool is_auto_ = false;
-  std::int64_t most_m_ = 0;           // of an automatic ladder
-  std::vector<std::int64_t> ladder_;  // empty: each line has its M
-  std::set<std::string> layers_;      // fingerprints
+  std::int64_t most_m_ = 0;                    // of an automatic ladder
+  std::vector<std::int64_t> ladder_;           // empty: each line has its M
+  std::map<std::string, std::size_t> layers_;  // fingerprints, and the first shape of each
   WorkList work_;
 };
 
@@ -195,11 +213,14 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
 
 WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
   WorkList work{.shapes = {}, .duplicates = duplicates, .layers = {}};
-  std::set<std::string> seen;
+  std::map<std::string, std::size_t> seen;
   for (Shape& shape : shapes) {
-    if (seen.insert(fingerprint(shape.problem)).second) {
+    const auto [place, is_new] = seen.try_emplace(fingerprint(shape.problem), work.shapes.size());
+    if (is_new) {
       work.shapes.push_back(std::move(shape));
     } else {
+      std::string& name = work.shapes[place->second].name;
+      name = joined_names(std::move(name), shape.name);
       ++work.duplicates;
     }
   }
@@ -212,7 +233,7 @@ Shape Layer::at(std::int64_t m) const {
   std::vector<Field> rung = fields;
   set(rung, varied, m);
   Shape shape = to_shape(rung);
-  shape.name += shape.name.empty() ? "" : (varied == "m" ? " M=" : " N=") + std::to_string(m);
+  shape.rung = (varied == "m" ? "M=" : "N=") + std::to_string(m);
   return shape;
 }
 
@@ -227,7 +248,7 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> req
   }
   if (request.from_requests) {
     for (const Request& missed : requests) {
-      shapes.push_back({"", missed.problem});
+      shapes.push_back({missed.name, missed.problem});
     }
   }
   WorkList work = without_duplicates(std::move(shapes), duplicates);

@@ -30,7 +30,6 @@ struct Layer {
   std::vector<Field> fields;
   std::string varied;       ///< "m" or "n"
   std::int64_t most_m = 0;  ///< the greatest value of an automatic ladder
-  /// With M (or N) in its name, if it has one.
   Shape at(std::int64_t m) const;
 };
 

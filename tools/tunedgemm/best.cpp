@@ -49,6 +49,7 @@ std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
 
 void print_wide_table(const std::vector<WinnerWithState>& winners) {
   Table table({{"device"},
+               {"name"},
                {"m x n x k"},
                {"types"},
                {"layout"},
@@ -64,15 +65,15 @@ void print_wide_table(const std::vector<WinnerWithState>& winners) {
                {"tuned at (UTC)"},
                {"winner"},
                {"remark"}});
-  for (const auto& [record, state] : winners) {
+  for (const auto& [record, state, names] : winners) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
-    table.add({record.device.name, extents_text(problem), types_text(problem), layout_text(problem),
-               epilogue_text(problem), time_text(us), spread_text(record.measurement),
-               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
-               speedup_text(record.default_us, us), std::to_string(record.ties.size()), state,
-               record.toolchain.compiler, record.tuned_at,
-               record.family + " " + to_text(record.config), record.remark});
+    table.add({record.device.name, names, extents_text(problem), types_text(problem),
+               layout_text(problem), epilogue_text(problem), time_text(us),
+               spread_text(record.measurement), gflops_text(flops(problem), us),
+               speedup_text(record.naive_us, us), speedup_text(record.default_us, us),
+               std::to_string(record.ties.size()), state, record.toolchain.compiler,
+               record.tuned_at, record.family + " " + to_text(record.config), record.remark});
   }
   table.print(std::cout);
 }
@@ -80,7 +81,7 @@ void print_wide_table(const std::vector<WinnerWithState>& winners) {
 // One table per device. The columns are in the order of their importance.
 void print_tables(const std::vector<WinnerWithState>& winners) {
   std::vector<std::string> devices;
-  for (const auto& [record, state] : winners) {
+  for (const auto& [record, state, names] : winners) {
     if (std::find(devices.begin(), devices.end(), record.device.name) == devices.end()) {
       devices.push_back(record.device.name);
     }
@@ -91,6 +92,7 @@ void print_tables(const std::vector<WinnerWithState>& winners) {
                  {"types", Align::kLeft, Constant::kHeading},
                  {"winner"},
                  {"time", Align::kRight},
+                 {"name"},
                  {"spread", Align::kRight},
                  {"vs default", Align::kRight},
                  {"epilogue", Align::kLeft, Constant::kHeading},
@@ -99,12 +101,12 @@ void print_tables(const std::vector<WinnerWithState>& winners) {
                  {"rigor", Align::kLeft, Constant::kHeading},
                  {"GFLOP/s", Align::kRight},
                  {"tuned at (UTC)"}});
-    for (const auto& [record, state] : winners) {
+    for (const auto& [record, state, names] : winners) {
       if (record.device.name == device) {
         const Problem& problem = record.problem;
         const double us = record.measurement.median_us;
         table.add({device, extents_text(problem) + " " + layout_text(problem), types_text(problem),
-                   kernel_text(record), time_text(us), spread_text(record.measurement),
+                   kernel_text(record), time_text(us), names, spread_text(record.measurement),
                    speedup_text(record.default_us, us), epilogue_text(problem), state,
                    record.toolchain.compiler, std::string(name(record.rigor)),
                    gflops_text(flops(problem), us), record.tuned_at});
@@ -119,11 +121,7 @@ ExitStatus best(const Options& options) {
   const auto store = open_store_for_reading(options.cache);
   const auto winners = filtered(store->winners_with_state(), options);
   if (options.json) {
-    Json array = Json::array();
-    for (const WinnerWithState& winner : winners) {
-      array.push_back(to_json(winner.record));
-    }
-    std::cout << json_text(array, 2) << '\n';
+    std::cout << json_text(to_json(winners), 2) << '\n';
   } else if (options.wide && !winners.empty()) {
     print_wide_table(winners);
   } else {

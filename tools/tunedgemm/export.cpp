@@ -26,11 +26,11 @@ struct Options {
   bool csv = false, json = false;
 };
 
-std::string csv_of(const std::vector<Record>& records) {
+std::string csv_of(const std::vector<WinnerWithState>& winners) {
   std::vector<Json> rows;
-  for (const Record& record : records) {
-    rows.push_back(to_json(record));
-    rows.back()["config"] = to_text(record.config);
+  for (const WinnerWithState& winner : winners) {
+    rows.push_back(to_json(winner));
+    rows.back()["config"] = to_text(winner.record.config);
   }
   return csv_text(rows);
 }
@@ -81,12 +81,7 @@ ExitStatus export_cache(const Options& options) {
     return ExitStatus::kNoResult;
   }
   if (options.csv || options.json) {
-    std::vector<Record> records;
-    records.reserve(winners.size());
-    for (WinnerWithState& winner : winners) {
-      records.push_back(std::move(winner.record));
-    }
-    const std::string text = options.csv ? csv_of(records) : json_text(to_json(records), 2) + "\n";
+    const std::string text = options.csv ? csv_of(winners) : json_text(to_json(winners), 2) + "\n";
     if (options.destination == "-") {
       std::cout << text;
     } else {
