@@ -43,6 +43,16 @@ std::string why_kept(const Decision& decision, Winner winner) {
          fixed(faster.speedup, 2) + "x, " + percent(faster.uncertainty) + ")";
 }
 
+std::string why_default_was_kept(std::string_view remark) {
+  constexpr std::string_view kKept = "kept: default, ";
+  if (!remark.starts_with(kKept)) {
+    return "";
+  }
+  remark.remove_prefix(kKept.size());
+  const std::string_view reason = remark.substr(0, remark.find_first_of("(;"));
+  return std::string(reason.substr(0, reason.find_last_not_of(' ') + 1));
+}
+
 std::string why_noisy(const Measurement& winner, const FinalsReport& finals) {
   std::string scatter, clock;
   if (const double spread = relative_spread(winner); spread > kBusySpread) {

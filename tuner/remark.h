@@ -21,6 +21,10 @@ enum class Winner { kDefault, kChallenger, kTunedLaunch };
 /// that was measured faster did not win. Empty if none was measured faster by more than kTieMargin.
 std::string why_kept(const Decision& decision, Winner winner);
 
+/// REASON, such as "too few rounds to tell", if a record's remark says that the default was kept:
+/// "kept: default, REASON (numbers); further remarks". Else "".
+std::string why_default_was_kept(std::string_view remark);
+
 /// "busy machine: samples within +-9.1 %". Empty if the spread is at most kBusySpread and few
 /// rounds of the finals were repeated because the clock had dropped.
 std::string why_noisy(const Measurement& winner, const FinalsReport& finals);

@@ -9,6 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/gpus.h"
 #include "tests/support/temporary_folder.h"
+#include "tools/shared/terminal.h"
 #include "tools/tunedgemm/bench_output.h"
 
 namespace tunedgemm::internal {
@@ -89,8 +90,8 @@ TEST_CASE("Means are geometric, and the least ratio names its shape") {
   REQUIRE(ratios(rows, baseline_best).geometric_mean == Approx(std::sqrt(0.9 * 0.5)));
   REQUIRE(ratios({failed_row()}, baseline_best).shapes == 0);
   std::ostringstream text;
-  print_table(text, rows, "cuBLASLt");
-  print_means(text, rows, "cuBLASLt");
+  print_table(text, rows, "cuBLASLt", kUnlimited);
+  print_summary(text, rows, "cuBLASLt");
   REQUIRE_THAT(text.str(), ContainsSubstring("no result for 8x8x8 f16→f16: no candidate is valid"));
   REQUIRE_THAT(text.str(), ContainsSubstring("against cuBLASLt's default: geometric mean 1.00x "
                                              "over 2 shapes, least 0.50x at 384x384x384"));
@@ -108,12 +109,12 @@ TEST_CASE("Each of our other contenders has its own mean") {
   REQUIRE(contender_named(rows[0], "quick")->median_us == Approx(12.1));
   REQUIRE(contender_named(rows[2], "quick") == nullptr);
   std::ostringstream text;
-  print_means(text, rows, "cuBLASLt");
+  print_summary(text, rows, "cuBLASLt");
   REQUIRE_THAT(text.str(), ContainsSubstring("against quick: geometric mean 1.10x over 2 shapes, "
                                              "least 1.00x at 384x384x384, greatest 1.21x at "
                                              "256x256x256\n"));
   text.str("");
-  print_table(text, rows, "cuBLASLt");
+  print_table(text, rows, "cuBLASLt", kUnlimited);
   REQUIRE_THAT(text.str(), ContainsSubstring("x tuned") && ContainsSubstring("  0.83x  "));
   REQUIRE_THAT(text.str(), ContainsSubstring("10.0 us  ±2.0 %"));
 }
@@ -121,13 +122,13 @@ TEST_CASE("Each of our other contenders has its own mean") {
 TEST_CASE("Back-to-back launches have their own column and mean") {
   std::vector<BenchRow> rows{row(256, {20}), failed_row()};
   std::ostringstream alone;
-  print_table(alone, rows, "cuBLASLt");
-  print_means(alone, rows, "cuBLASLt");
+  print_table(alone, rows, "cuBLASLt", kUnlimited);
+  print_summary(alone, rows, "cuBLASLt");
   CHECK_THAT(alone.str(), !ContainsSubstring("back to back"));
   rows[0].back_to_back = row(256, {30}).contenders;
   std::ostringstream text;
-  print_table(text, rows, "cuBLASLt");
-  print_means(text, rows, "cuBLASLt");
+  print_table(text, rows, "cuBLASLt", kUnlimited);
+  print_summary(text, rows, "cuBLASLt");
   CHECK_THAT(text.str(), ContainsSubstring("x best  back to back"));
   CHECK_THAT(text.str(), ContainsSubstring(" 2.00x         3.00x "));
   CHECK_THAT(text.str(),

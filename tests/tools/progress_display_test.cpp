@@ -50,6 +50,15 @@ TEST_CASE("A line of progress fits every width, and 80 columns show the time lef
   CHECK_THAT(progress_line(longest, 80), ContainsSubstring("99 h 00 min left  xxx"));
 }
 
+TEST_CASE("A line of progress says that the session stops, and how to stop it at once") {
+  SessionProgress stopping = kProgress;
+  stopping.is_stopping = true;
+  CHECK(progress_line(stopping, 120) ==
+        "4/9  1 min 05 s  stopping after this candidate; Ctrl-C again: at once  up "
+        "M=8 f16→f16 nn");
+  CHECK(display_width(progress_line(stopping, 60)) <= 60);
+}
+
 TEST_CASE("The share of a shape's tuning follows its candidates, its finals or its time limit") {
   const SearchLimits limited{.seconds = 10};
   const SearchLimits unlimited{.seconds = std::numeric_limits<double>::infinity()};

@@ -17,8 +17,8 @@ const std::string kSweep = TUNEDGEMM " sweep --device host --rounds 2 --sample-m
 
 TEST_CASE("sweep times the configs that the family's cost model ranks first") {
   const Shell shell;
-  const ProgramResult result =
-      shell.run(kSweep + "40 24 16 --family blocked --top 2 --json sweep.json --csv sweep.csv");
+  const ProgramResult result = shell.run(
+      kSweep + "40 24 16 --family blocked --top 2 --wide --json sweep.json --csv sweep.csv");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("2 configs of blocked"));

@@ -137,6 +137,43 @@ TEST_CASE("A fitting table omits columns from the right, and shows constant ones
   CHECK(printed(80).find(std::string(30, 'x') + "  f16     7") != std::string::npos);
 }
 
+TEST_CASE("A last column that wraps keeps half of the width, and its texts go on below") {
+  Table table({{"us", Align::kRight},
+               {"state"},
+               {"config", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
+  table.add({"7", "finalist", "mma block_m=64 block_n=128"});
+  table.add({"12", "too slow", "mma"});
+  const auto printed = [&](std::size_t width) {
+    std::ostringstream text;
+    table.print_fitting(text, width);
+    return text.str();
+  };
+  CHECK(printed(50) ==
+        "us  state     config\n"
+        " 7  finalist  mma block_m=64 block_n=128\n"
+        "12  too slow  mma\n");
+  CHECK(printed(30) ==
+        "us  state     config\n"
+        " 7  finalist  mma block_m=64\n"
+        "              block_n=128\n"
+        "12  too slow  mma\n");
+  CHECK(printed(24) ==
+        "us  config\n"
+        " 7  mma block_m=64\n"
+        "    block_n=128\n"
+        "12  mma\n");
+}
+
+TEST_CASE("A compiler's short text has its name and the version that its identity has") {
+  CHECK(compiler_text("x86_64-linux-gnu-g++-12 1305592-1744025177 for avx512f+avx2") == "g++ 12");
+  CHECK(compiler_text("aarch64-linux-gnu-g++-13 5-7") == "g++ 13");
+  CHECK(compiler_text("clang-14 1305592-1744025177 for avx2") == "clang 14");
+  CHECK(compiler_text("clang++ 1305592-1744025177") == "clang++");
+  CHECK(compiler_text("cc 1305592-1744025177 for avx2") == "cc");
+  CHECK(compiler_text("nvrtc 13.0") == "nvrtc 13.0");
+  CHECK(compiler_text("none for avx2") == "none");
+}
+
 TEST_CASE("A kernel's short text has its family and its tile") {
   Record record;
   record.family = "wgmma";

@@ -147,7 +147,7 @@ TEST_CASE("tune-all tunes each shape once and finds it in the cache afterwards")
   const ProgramResult json = shell.run(kQuick + "--json list.csv");
   const auto outcomes = nlohmann::json::parse(json.output);
   REQUIRE(outcomes.size() == 1);
-  REQUIRE(outcomes[0]["state"] == "cached");
+  REQUIRE(outcomes[0]["outcome"] == "cached");
   REQUIRE(outcomes[0]["record"]["m"] == 40);
   REQUIRE(outcomes[0]["record"]["median_us"] > 0);
 }
@@ -230,6 +230,8 @@ TEST_CASE("The summary counts the shapes that kept the default, by reason") {
   CAPTURE(again);
   CHECK_THAT(again, ContainsSubstring("1 kept the default: noise hides the difference.\n"));
   CHECK_THAT(again, ContainsSubstring("1 kept the default: no time to try another.\n"));
+  const auto json = nlohmann::json::parse(shell.run(one + " --json").output);
+  CHECK(json[0]["kept_default"] == "noise hides the difference");
   CHECK(again.find("busy machine") == std::string::npos);
   CHECK_THAT(shell.run(one + " --wide").output, ContainsSubstring("busy machine"));
 }
@@ -307,6 +309,36 @@ TEST_CASE("Ctrl-C ends tune-all soon and keeps results, and the same command con
 
   const ProgramResult resumed = shell.run(kQuick + "--m 40 --n 24 --k 16");
   REQUIRE_THAT(resumed.output, ContainsSubstring("Nothing was tuned"));
+}
+
+TEST_CASE("On a terminal Ctrl-C is answered at once, and a short report follows") {
+  const Shell shell;
+  const auto [status, output, errors] = shell.run_on_terminal(
+      kTuneAll + "--rigor exhaustive --m 512 --n 512,528,544 --k 512", 80, "1/3  1 s");
+  CAPTURE(output);
+  CHECK(status == 130);
+  const std::size_t typed = output.find("^C");
+  REQUIRE(typed != std::string::npos);
+  // The next line that is written says so.
+  CHECK(output.find("stopping after this candidate; Ctrl-C again") <
+        output.find("\x1b[2K", output.find("\x1b[2K", typed) + 1));
+  CHECK_THAT(output, ContainsSubstring("2 shapes not tried: interrupted.") &&
+                         ContainsSubstring("3 shapes on ") && ContainsSubstring("Interrupted: ") &&
+                         ContainsSubstring("Cache: " + shell.cache().string()));
+  CHECK(output.find("512x528x512") == std::string::npos);
+}
+
+TEST_CASE("A dry run prints its estimate as JSON") {
+  const TunedShell shell;
+  const ProgramResult result =
+      shell.run(kTuneAll + "--dry-run --json --rigor quick --candidates 3 --m 40,48 --n 24 --k 16");
+  CAPTURE(result.output, result.errors);
+  const auto json = nlohmann::json::parse(result.output);
+  REQUIRE(json["shapes"].size() == 2);
+  CHECK(json["shapes"][0]["in_cache"] == true);
+  CHECK(json["shapes"][1]["m"] == 48);
+  CHECK(json["shapes"][1]["in_cache"] == false);
+  CHECK(json["shapes"][1]["seconds"] == json["seconds"]);
 }
 
 TEST_CASE("A tune-all that loses its terminal or its reader leaves no lease and no folder") {

@@ -178,8 +178,8 @@ TEST_CASE("order shows a config's tiles, and their reads compared with row-major
   const Shell shell;
   const std::string config =
       " --config \"mma block_m=64 block_n=64 block_k=64 group_m=3\" --at-a-time 9 ";
-  const ProgramResult result =
-      shell.run(kCommand + "order 574 574 574 --types f16" + config + "--compare --json o.json");
+  const ProgramResult result = shell.run(kCommand + "order 574 574 574 --types f16" + config +
+                                         "--compare --wide --json o.json");
   CAPTURE(result.output, result.errors);
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("9 x 9 tiles of 64 x 64, each 9 blocks deep"));
@@ -296,6 +296,7 @@ TEST_CASE("trials shows every candidate's outcome") {
   const auto json =
       nlohmann::json::parse(shell.run(kCommand + "trials 40 24 16 --device host --json").output);
   REQUIRE(json.size() >= 3);
+  REQUIRE(json[0]["status"] == "finalist");
 }
 
 TEST_CASE("An exported cache gives the same results as the original") {
@@ -323,6 +324,17 @@ TEST_CASE("doctor finds the compiler, or reports that it is missing") {
   REQUIRE(broken.status == 1);
   REQUIRE_THAT(broken.output, ContainsSubstring("BROKEN"));
   REQUIRE_THAT(broken.output, ContainsSubstring("/nowhere/c++"));
+}
+
+TEST_CASE("Every --json of a verb is one JSON document") {
+  const TunedShell shell;
+  const std::string verb =
+      GENERATE(as<std::string>(), "best", "trials 40 24 16 --device host",
+               "explain 40 24 16 --device host", "explain 41 24 16 --device host", "doctor",
+               "verify --device host $TUNEDGEMM_CACHE", "export -");
+  const ProgramResult result = shell.run(kCommand + verb + " --json");
+  CAPTURE(verb, result.output, result.errors);
+  CHECK(nlohmann::json::accept(result.output));
 }
 
 TEST_CASE("doctor handles a cache that is no database") {

@@ -1,13 +1,8 @@
 // Runs both programs and measures the lines that they print.
 
-#include <pty.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 
@@ -21,7 +16,9 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 
 std::size_t longest_line(const std::string& text) {
-  std::istringstream lines(text);
+  // A line also ends where the progress of tune-all erases it, and at a terminal's "\r\n".
+  const std::string separated = std::regex_replace(text, std::regex("\r(\x1b\\[2K)?"), "\n");
+  std::istringstream lines(separated);
   std::size_t longest = 0;
   for (std::string line; std::getline(lines, line);) {
     longest = std::max(longest, display_width(line));
@@ -58,38 +55,47 @@ TEST_CASE("The tables of tune-all and best fit 80 columns, and --wide shows ever
   CAPTURE(table);
   CHECK(longest_line(table) <= 80);
   CHECK_THAT(table, ContainsSubstring("40x24x16 nn") && ContainsSubstring("f64→f64") &&
-                        ContainsSubstring("vs default") && ContainsSubstring("state: "));
+                        ContainsSubstring("vs default") &&
+                        ContainsSubstring(command == tune ? "outcome: " : "state: "));
   const std::string wide = shell.run(command + "--wide").output;
   CHECK(longest_line(wide) > 80);
   CHECK_THAT(wide, ContainsSubstring("vs naive"));
   CHECK(longest_line(table_of(shell.run("export COLUMNS=60; " + command).output)) <= 60);
 }
 
-/// Runs the command in the shell's folder, on a terminal of its own. Returns all that it writes.
-std::string output_on_terminal(const Shell& shell, const std::string& command,
-                               unsigned short columns) {
-  winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
-  int terminal = -1;
-  const std::string line = "cd " + shell.folder().string() +
-                           " && export TUNEDGEMM_CACHE=" + shell.cache().string() + " && " +
-                           command;
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    _exit(127);
-  }
-  std::string output;
-  std::array<char, 4096> bytes{};
-  for (ssize_t count = 0; (count = read(terminal, bytes.data(), bytes.size())) > 0;) {
-    output.append(bytes.data(), static_cast<std::size_t>(count));
-  }
-  close(terminal);
-  int status = -1;
-  waitpid(child, &status, 0);
-  CAPTURE(output);
-  REQUIRE(status == 0);
-  return output;
+TEST_CASE("No line of a table, a sentence or an error is wider than the terminal") {
+  const TunedShell shell;
+  const std::string host = " 40 24 16 --device host";
+  const std::string few = host + " --types f32 --rounds 3";
+  const auto columns = static_cast<unsigned short>(GENERATE(80, 120));
+  const auto [command, expected] = GENERATE_COPY(table<std::string, std::string>({
+      {TUNEDGEMM " best", "40x24x16"},
+      {TUNEDGEMM " trials" + host, "finalist"},
+      {TUNEDGEMM " explain" + host, "rebuild    c++"},
+      {TUNEDGEMM " explain --device host 41 24 16", "policy stored would"},
+      {TUNEDGEMM " doctor", "host compiler"},
+      {TUNEDGEMM " bench" + few + " --cool-down-ms 0 --family naive_mnk", "TFLOP/s"},
+      {TUNEDGEMM " ladder" + few, "vs first"},
+      {TUNEDGEMM " sweep" + few + " --family blocked --top 3", "block_m="},
+      {TUNEDGEMM " verify --device host $TUNEDGEMM_CACHE", "verdict"},
+      {TUNEDGEMM " order --compare 2048 2048 512 --config 'block_m=128 block_n=128 block_k=64 "
+                 "group_m=8 cluster_m=2 vector_bytes=64 prefetch=8'",
+       "first wave reads"},
+      {TUNE_ALL " --device host --dry-run --m 40,48 --n 24 --k 16", "in the cache"},
+      {TUNE_ALL " --device host --m 40 --n 24 --k 16 --rigor quick", "already in"},
+      {TUNEDGEMM " bets", "did you mean best?"},
+      {TUNEDGEMM " trials 41 24 16 --device host", "no candidate was tried"},
+      {TUNE_ALL " --rigor fast --m 1 --n 1 --k 1", "is not a rigor"},
+      {TUNE_ALL " --device cuda:99 --m 1 --n 1 --k 1", "CUDA"},
+      {TUNE_ALL " /nowhere/list.csv", "/nowhere/list.csv"},
+      {TUNE_ALL " --device host --dry-run --m 64 --n 64 --k 64 --budget-seconds 0.001",
+       "too small"},
+      {"printf 'types,m,n,kk\\nf32,1,1,1\\n' >wrong.csv; " TUNE_ALL " wrong.csv", "kk"},
+  }));
+  const std::string output = shell.run_on_terminal(command, columns).output;
+  CAPTURE(columns, command, output);
+  CHECK_THAT(output, ContainsSubstring(expected));
+  CHECK(longest_line(output) <= columns);
 }
 
 TEST_CASE("On a terminal of 80 columns progress is one line that neither wraps nor scrolls") {
@@ -98,11 +104,11 @@ TEST_CASE("On a terminal of 80 columns progress is one line that neither wraps n
   std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
                                              << name << ",f32,40,24,16\n"
                                              << "second,f32,48,24,16\n";
-  const std::string output = output_on_terminal(
-      shell,
+  const auto [status, output, errors] = shell.run_on_terminal(
       TUNE_ALL " --device host --rigor quick --candidates 3 --budget-seconds 100 list.csv >table",
       80);
   CAPTURE(output);
+  REQUIRE(status == 0);
   const std::string erase_line = "\r\x1b[2K";
   std::size_t rewrites = 0;
   for (std::size_t begin = output.find(erase_line); begin != std::string::npos; ++rewrites) {

@@ -190,6 +190,16 @@ Measurement within(double low_us, double high_us) {
   return {.median_us = 100, .low_us = low_us, .high_us = high_us, .samples_us = {100, 100}};
 }
 
+TEST_CASE("A remark that the default was kept gives the reason back") {
+  CHECK(why_default_was_kept(why_kept(passing_over(1.015, 0.083, true), Winner::kDefault)) ==
+        "too few rounds to tell");
+  CHECK(why_default_was_kept("kept: default, no time to try another; busy machine") ==
+        "no time to try another");
+  CHECK(
+      why_default_was_kept(why_kept(passing_over(1.25, 0.4, false), Winner::kChallenger)).empty());
+  CHECK(why_default_was_kept("busy machine").empty());
+}
+
 TEST_CASE("A remark says which contender was kept, why, and what was measured") {
   CHECK(why_kept({}, Winner::kDefault).empty());
   CHECK(why_kept(passing_over(1.015, 0.083, true), Winner::kDefault) ==

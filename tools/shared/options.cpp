@@ -6,6 +6,7 @@
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
@@ -99,6 +100,11 @@ void add_cache_option(CLI::App& app, std::string& cache) {
                  "the cache file; default $TUNEDGEMM_CACHE, else tunedgemm/tunedgemm.db in the "
                  "user's cache folder")
       ->type_name("FILE");
+}
+
+void add_wide_option(CLI::App& app, std::size_t& width) {
+  app.add_flag_callback(
+      "--wide", [&width] { width = kUnlimited; }, "show every column, whatever the width");
 }
 
 ContextOptions to_context_options(const ContextChoice& choice) {

@@ -27,6 +27,9 @@ void add_device_option(CLI::App& app, std::string& device);
 /// Adds --cache PATH.
 void add_cache_option(CLI::App& app, std::string& cache);
 
+/// Adds --wide, which makes `width`, the width of tables, unlimited.
+void add_wide_option(CLI::App& app, std::size_t& width);
+
 /// Precondition: CLI11 has parsed and checked the choice.
 ContextOptions to_context_options(const ContextChoice& choice);
 /// A context, or a store, for commands that only read: it never stores anything in the cache.

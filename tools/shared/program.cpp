@@ -1,6 +1,9 @@
 #include "tools/shared/program.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <optional>
@@ -13,6 +16,8 @@
 #include "runtime/device.h"
 #include "runtime/process/worker_process.h"
 #include "tools/shared/completions.h"
+#include "tools/shared/terminal.h"
+#include "tools/shared/text.h"
 #include "tools/shared/usage.h"
 #include "tunedgemm/tunedgemm.h"
 
@@ -33,13 +38,45 @@ std::optional<int> run_as_child(std::span<char* const> arguments) {
   return std::nullopt;
 }
 
-// During its lifetime, the stream's output passes through printable().
+// Breaks lines so that they fit the standard error's terminal. The text may come in pieces.
+class FittingLines {
+ public:
+  // What can be written now. The last word of an unfinished line waits for its end.
+  std::string add(const std::string& text) {
+    line_ += text;
+    const std::string all = wrapped(line_, sentence_width(STDERR_FILENO));
+    const std::size_t end = all.ends_with('\n') ? all.size() : all.find_last_of(" \n");
+    return written_before(end == std::string::npos ? written_ : end, all);
+  }
+  std::string finish() {
+    const std::string all = wrapped(line_, sentence_width(STDERR_FILENO));
+    return written_before(all.size(), all);
+  }
+
+ private:
+  std::string written_before(std::size_t end, const std::string& all) {
+    std::string next = end > written_ ? all.substr(written_, end - written_) : "";
+    written_ = std::max(written_, end);
+    if (all.ends_with('\n')) {
+      line_.clear();
+      written_ = 0;
+    }
+    return next;
+  }
+
+  std::string line_;         // not finished
+  std::size_t written_ = 0;  // of its wrapped text
+};
+
+// During its lifetime, the stream's output passes through printable(), and messages through
+// FittingLines.
 class PrintableOutput final : private std::stringbuf {
  public:
   [[nodiscard]] explicit PrintableOutput(std::ostream& stream)
       : stream_(stream), destination_(stream.rdbuf(this)) {}
   ~PrintableOutput() override {
     stream_.flush();
+    write(lines_.finish());
     stream_.rdbuf(destination_);
   }
   PrintableOutput(const PrintableOutput&) = delete;
@@ -47,14 +84,19 @@ class PrintableOutput final : private std::stringbuf {
 
  private:
   int sync() override {
-    const std::string text = printable(str(), Lines::kMany);
+    std::string text = printable(str(), Lines::kMany);
     str("");
+    return write(&stream_ == &std::cerr ? lines_.add(text) : text);
+  }
+
+  int write(const std::string& text) {
     const auto size = static_cast<std::streamsize>(text.size());
     return destination_->sputn(text.data(), size) == size ? destination_->pubsync() : -1;
   }
 
   std::ostream& stream_;
   std::streambuf* destination_;
+  FittingLines lines_;
 };
 
 void add_completions_option(CLI::App& app) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <numeric>
 #include <ostream>
 
@@ -12,6 +13,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kBetweenColumns = 2;
+constexpr std::size_t kLeastWrapped = 20;
 
 }  // namespace
 
@@ -26,10 +28,13 @@ void Table::add(std::vector<std::string> row) {
 void Table::print(std::ostream& out) const {
   std::vector<std::size_t> all(columns_.size());
   std::iota(all.begin(), all.end(), 0);
-  print_columns(out, all);
+  print_columns(out, all, std::numeric_limits<std::size_t>::max());
 }
 
 void Table::print_fitting(std::ostream& out, std::size_t width) const {
+  const std::size_t last = columns_.size() - 1;
+  const bool wraps = columns_[last].too_wide == TooWide::kWrap && width_of(last) > 0;
+  const std::size_t kept = wraps ? std::min(width_of(last), width / 2) + kBetweenColumns : 0;
   std::string heading;
   std::vector<std::size_t> fitting;
   std::size_t used = 0;
@@ -40,7 +45,9 @@ void Table::print_fitting(std::ostream& out, std::size_t width) const {
     }
     if (is_heading(column)) {
       heading += (heading.empty() ? "" : "; ") + columns_[column].title + ": " + rows_[0][column];
-    } else if (used == 0 || used + kBetweenColumns + needed <= width) {
+    } else if (wraps && column == last) {
+      fitting.push_back(column);
+    } else if (used == 0 || used + kBetweenColumns + needed + kept <= width) {
       fitting.push_back(column);
       used += (used == 0 ? 0 : kBetweenColumns) + needed;
     }
@@ -48,7 +55,9 @@ void Table::print_fitting(std::ostream& out, std::size_t width) const {
   if (!heading.empty()) {
     out << wrapped(heading, width) << '\n';
   }
-  print_columns(out, fitting);
+  const std::size_t rest = width - std::min(width, used == 0 ? 0 : used + kBetweenColumns);
+  print_columns(out, fitting,
+                wraps ? std::max(rest, kLeastWrapped) : std::numeric_limits<std::size_t>::max());
 }
 
 bool Table::is_heading(std::size_t column) const {
@@ -65,7 +74,8 @@ std::size_t Table::width_of(std::size_t column) const {
   return width == 0 ? 0 : std::max(width, display_width(columns_[column].title));
 }
 
-void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& columns) const {
+void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& columns,
+                          std::size_t last_width) const {
   std::vector<std::string> titles;
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
@@ -74,16 +84,25 @@ void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& col
   }
   const auto print_row = [&](const std::vector<std::string>& row) {
     std::string line;
+    std::string below;  // the indentation of the last column
     for (const std::size_t column : columns) {
-      if (widths[column] > 0) {
-        const std::string padding(widths[column] - display_width(row[column]), ' ');
-        const bool left = columns_[column].align == Align::kLeft;
-        line += std::string(line.empty() ? 0 : kBetweenColumns, ' ');
-        line += left ? row[column] + padding : padding + row[column];
+      if (widths[column] == 0) {
+        continue;
       }
+      line += std::string(line.empty() ? 0 : kBetweenColumns, ' ');
+      below.assign(display_width(line), ' ');
+      std::string text = row[column];
+      if (column == columns.back()) {
+        text = wrapped(text, last_width);
+      }
+      const std::string padding(widths[column] - display_width(row[column]), ' ');
+      line += columns_[column].align == Align::kLeft ? text + padding : padding + text;
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
+    for (const char character : line) {
+      out << character << (character == '\n' ? below : "");
+    }
+    out << '\n';
   };
   print_row(titles);
   for (const auto& row : rows_) {

@@ -12,11 +12,14 @@ namespace tunedgemm::internal {
 enum class Align { kLeft, kRight };
 /// Where print_fitting() shows a column whose rows all have the same text.
 enum class Constant { kColumn, kHeading };
+/// What print_fitting() does with a column that is too wide.
+enum class TooWide { kOmit, kWrap };
 
 struct Column {
   std::string title;
   Align align = Align::kLeft;
   Constant constant = Constant::kColumn;
+  TooWide too_wide = TooWide::kOmit;  ///< kWrap: only the last column, aligned left
 };
 
 /// A plain value, used by one thread.
@@ -32,15 +35,19 @@ class Table {
   /// columns that are empty in every row are omitted.
   void print(std::ostream& out) const;
   /// The same in lines of at most `width` characters. The columns must be in the order of their
-  /// importance: each is omitted if it does not fit behind the columns before it. Constant columns
-  /// of kind kHeading are in lines "title: text; ..." above the table.
+  /// importance: each is omitted if it does not fit behind the columns before it. A last column of
+  /// kind kWrap is never omitted: the others leave it half of the width if it needs as much, and its
+  /// longer texts go on below. Constant columns of kind kHeading are in lines "title: text; ..."
+  /// above the table.
   void print_fitting(std::ostream& out, std::size_t width) const;
 
  private:
   bool is_heading(std::size_t column) const;
   /// 0 if every row is empty.
   std::size_t width_of(std::size_t column) const;
-  void print_columns(std::ostream& out, const std::vector<std::size_t>& columns) const;
+  /// Texts of the last of the columns are wrapped at `last_width`.
+  void print_columns(std::ostream& out, const std::vector<std::size_t>& columns,
+                     std::size_t last_width) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

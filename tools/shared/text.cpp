@@ -34,11 +34,12 @@ std::optional<double> finite_number(const std::string& text) {
 }
 
 // Where the rest of a long line begins.
-std::size_t indent_of(std::string_view line) {
+std::size_t indent_of(std::string_view line, std::size_t width) {
   const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
   const std::size_t gap = line.find("  ", first);
   const std::size_t second = line.find_first_not_of(' ', gap);
-  return gap == std::string_view::npos || second == std::string_view::npos ? first : second;
+  const bool has_second = gap != std::string_view::npos && second != std::string_view::npos;
+  return has_second && 3 * second <= 2 * width ? second : first;
 }
 
 // The last space after which the text still has at most `width` characters before it; without one,
@@ -56,7 +57,7 @@ std::size_t break_of(std::string_view line, std::size_t indent, std::size_t widt
 }
 
 std::string wrapped_line(std::string line, std::size_t width) {
-  const std::size_t indent = indent_of(line);
+  const std::size_t indent = indent_of(line, width);
   std::string text;
   while (display_width(line) > width) {
     const std::size_t space = break_of(line, indent, width);
@@ -149,6 +150,31 @@ std::string kernel_text(const Record& record) {
     }
   }
   return record.family + tile;
+}
+
+std::string_view status_text(const TrialRecord& trial) {
+  if (trial.rejection) {
+    return "rejected";
+  }
+  return trial.final_round ? "finalist" : "screened";
+}
+
+std::string compiler_text(std::string_view compiler) {
+  compiler = compiler.substr(0, compiler.find(" for "));
+  const std::size_t space = compiler.find(' ');
+  if (space == compiler.npos || compiler.find('-', space) == compiler.npos) {
+    return std::string(compiler);  // "none", "nvrtc 13.0"
+  }
+  std::string_view program = compiler.substr(0, space);
+  for (const std::string_view known : {"clang++", "clang", "g++", "c++", "icpx"}) {
+    if (const std::size_t at = program.rfind(known); at != program.npos) {
+      program.remove_prefix(at);  // the target's name
+      const std::string_view version = program.substr(known.size());
+      return std::string(known) +
+             (version.starts_with('-') ? " " + std::string(version.substr(1)) : "");
+    }
+  }
+  return std::string(program);
 }
 
 std::string counted(std::size_t count, std::string_view noun) {

@@ -30,6 +30,12 @@ std::string spread_text(double relative);
 std::string gflops_text(double flops, double us);
 /// The family and the tile of a record's config: "wgmma 128x256x64".
 std::string kernel_text(const Record& record);
+/// "finalist", "screened" or "rejected".
+std::string_view status_text(const TrialRecord& trial);
+/// The compiler of a Toolchain for people, without the features of its CPU: "nvrtc 13.0", or on the
+/// host the program's name and the version that the name has: "g++ 12" for
+/// "x86_64-linux-gnu-g++-12 1305592-1744025177 for avx2".
+std::string compiler_text(std::string_view compiler);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.
@@ -42,7 +48,8 @@ std::size_t display_width(std::string_view text);
 std::string shortened(std::string_view text, std::size_t width);
 /// The text with every line that is longer than `width` characters broken at spaces. The rest of a
 /// line is indented as its second column, which two spaces or more separate from the first, or as
-/// the line if it has no second column. A word that is longer than a line stays whole.
+/// the line if no second column begins in the first two thirds of the width. A word that is longer than a
+/// line stays whole.
 std::string wrapped(std::string_view text, std::size_t width);
 
 /// More numbers in a list must be a typing error.

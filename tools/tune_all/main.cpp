@@ -7,6 +7,7 @@
 #include <array>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -14,6 +15,7 @@
 
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
+#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
@@ -200,31 +202,54 @@ std::vector<std::string> budget_warnings(const Estimate& estimate, const Session
   return warnings;
 }
 
-void print_estimate(const Estimate& estimate, std::size_t shapes, Context& context) {
-  Table table(
-      {{"name"}, {"m x n x k"}, {"types"}, {"layout"}, {"epilogue"}, {"estimate", Align::kRight}});
+void print_estimate(const Estimate& estimate, std::size_t shapes, Context& context,
+                    std::size_t width) {
+  Table table({{"m x n x k"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"epilogue", Align::kLeft, Constant::kHeading},
+               {"estimate", Align::kRight},
+               {"name"}});
   std::ptrdiff_t cached = 0;
   for (const PlannedShape& planned : estimate.shapes) {
     const Problem& problem = planned.shape.problem;
     cached += planned.tuned ? 1 : 0;
-    table.add({planned.shape.name, extents_text(problem), types_text(problem), layout_text(problem),
+    table.add({extents_text(problem) + " " + layout_text(problem), types_text(problem),
                epilogue_text(problem),
-               planned.tuned ? "in the cache" : duration_text(planned.seconds)});
+               planned.tuned ? "in the cache" : duration_text(planned.seconds),
+               planned.shape.name});
   }
-  table.print(std::cout);
-  std::cout << counted(estimate.shapes.size(), "shape") << " on "
-            << context.device().identity().name << ": " << cached << " in the cache, "
-            << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - cached << " to tune in about "
-            << duration_text(estimate.seconds) << " ("
-            << rounded_text(estimate.seconds_per_candidate) << " s per candidate, "
-            << (estimate.measured ? "as measured on this device earlier"
-                                  : "assumed: nothing has been tuned on this device")
-            << ").\n";
+  table.print_fitting(std::cout, width);
+  std::ostringstream text;
+  text << counted(estimate.shapes.size(), "shape") << " on " << context.device().identity().name
+       << ": " << cached << " in the cache, "
+       << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - cached << " to tune in about "
+       << duration_text(estimate.seconds) << " (" << rounded_text(estimate.seconds_per_candidate)
+       << " s per candidate, "
+       << (estimate.measured ? "as measured on this device earlier"
+                             : "assumed: nothing has been tuned on this device")
+       << ").\n";
   if (estimate.shapes.size() < shapes) {
-    std::cout << "Interrupted: the estimate lacks the last "
-              << counted(shapes - estimate.shapes.size(), "shape") << " of the list.\n";
+    text << "Interrupted: the estimate lacks the last "
+         << counted(shapes - estimate.shapes.size(), "shape") << " of the list.\n";
   }
-  std::cout << "Nothing was tuned: this was a dry run.\n";
+  text << "Nothing was tuned: this was a dry run.\n";
+  std::cout << wrapped(text.str(), sentence_width(STDOUT_FILENO));
+}
+
+void print_json(const Estimate& estimate, Context& context) {
+  Json shapes = Json::array();
+  for (const PlannedShape& planned : estimate.shapes) {
+    Json shape = to_json(planned.shape);
+    shape["in_cache"] = planned.tuned;
+    shape["seconds"] = planned.seconds;
+    shapes.push_back(std::move(shape));
+  }
+  const Json json{{"device", context.device().identity().name},
+                  {"seconds", estimate.seconds},
+                  {"seconds_per_candidate", estimate.seconds_per_candidate},
+                  {"seconds_are_measured", estimate.measured},
+                  {"shapes", std::move(shapes)}};
+  std::cout << json_text(json, 2) << '\n';
 }
 
 std::string why_not_writable(const Store& store) {
@@ -264,7 +289,12 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
     std::cerr << warning << '\n';
   }
   if (line.dry_run) {
-    print_estimate(estimated, work.shapes.size(), context);
+    if (line.json) {
+      print_json(estimated, context);
+    } else {
+      print_estimate(estimated, work.shapes.size(), context,
+                     line.wide ? kUnlimited : line_width(STDOUT_FILENO));
+    }
     return interrupted() ? ExitStatus::kInterrupted : ExitStatus::kGood;
   }
   if (const auto reason = why_not_writable(context.store()); !reason.empty()) {
@@ -282,7 +312,13 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
   } else {
     print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
-  print_summary(line.json ? std::cerr : std::cout, session, context);
+  std::ostringstream summary;
+  print_summary(summary, session, context);
+  if (line.json) {
+    std::cerr << summary.str();
+  } else {
+    std::cout << wrapped(summary.str(), sentence_width(STDOUT_FILENO));
+  }
   if (!all_winners_are_stored(context.store(), session)) {
     return ExitStatus::kCannotWrite;
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/program.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
@@ -21,6 +22,8 @@ constexpr std::size_t kLeastShape = 16;
 constexpr double kLeastSecondsToEstimate = 1;
 // The rest of a tuning is its finals.
 constexpr double kShareOfScreening = 0.9;
+
+constexpr std::string_view kStopping = "stopping after this candidate; Ctrl-C again: at once";
 
 std::string bar_text(double share) {
   constexpr std::size_t kBarWidth = 10;
@@ -37,7 +40,7 @@ std::string phase_text(const Progress& progress) {
 
 std::string result_text(const TuneResult& result) {
   if (!result.record) {
-    return "no winner: " + printable(first_line(result.tuning.failure, 200), Lines::kOne);
+    return printable(first_line(result.tuning.failure, 200), Lines::kOne);
   }
   const Record& record = *result.record;
   const double us = record.measurement.median_us;
@@ -46,29 +49,32 @@ std::string result_text(const TuneResult& result) {
                    Lines::kOne);
 }
 
-std::string_view origin_text(TuneResult::Origin origin) {
+}  // namespace
+
+std::string_view name(TuneResult::Origin origin) {
   switch (origin) {
     case TuneResult::Origin::kTuned:
       return "tuned";
     case TuneResult::Origin::kCached:
       return "cached";
     case TuneResult::Origin::kElsewhere:
-      return "tuned by another process";
+      return "tuned elsewhere";
     case TuneResult::Origin::kFailed:
       break;
   }
-  return "failed";
+  return "no winner";
 }
-
-}  // namespace
 
 std::string progress_line(const SessionProgress& progress, std::size_t width) {
   std::string times = std::to_string(progress.shape) + "/" + std::to_string(progress.shapes) +
                       "  " + duration_text(progress.elapsed_seconds);
-  if (progress.seconds_left > 0) {
+  if (progress.seconds_left > 0 && !progress.is_stopping) {
     times += ", " + duration_text(progress.seconds_left) + " left";
   }
   times += "  ";
+  if (progress.is_stopping) {
+    return shortened(times + std::string(kStopping) + "  " + progress.shape_text, width);
+  }
   const std::string bar = bar_text(progress.share);
   std::string line = display_width(bar + times) + kLeastShape <= width ? bar + times : times;
   line += progress.shape_text;
@@ -140,6 +146,13 @@ double ProgressDisplay::seconds_left() const {
 
 void ProgressDisplay::refresh() {
   const auto now = Clock::now();
+  if (interrupted() && !is_stopping_) {
+    is_stopping_ = true;
+    last_rewrite_ = {};
+    if (!is_terminal_) {
+      std::clog << kStopping << std::endl;
+    }
+  }
   if (!is_terminal_ || now - last_rewrite_ < kBetweenRewrites) {
     return;
   }
@@ -153,7 +166,8 @@ void ProgressDisplay::refresh() {
                          .elapsed_seconds = seconds_since(begin_),
                          .seconds_left = seconds_left(),
                          .shape_text = shape_text_,
-                         .tuning = progress_},
+                         .tuning = progress_,
+                         .is_stopping = is_stopping_},
                         line_width(STDERR_FILENO)));
 }
 
@@ -163,14 +177,14 @@ void ProgressDisplay::shape_ends(const TuneResult& result) {
   share_of_shape_ = 0;
   const bool failed = result.origin == TuneResult::Origin::kFailed;
   if (!is_terminal_) {
-    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  "
-              << origin_text(result.origin) << ": " << result_text(result);
+    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  " << name(result.origin)
+              << ": " << result_text(result);
     if (tuned_ > 0 && tuned_ < to_tune_) {
       std::clog << "  (" << duration_text(seconds_left()) << " left)";
     }
     std::clog << std::endl;
   } else if (failed) {
-    rewrite(shape_text_ + "  " + result_text(result));
+    rewrite(shape_text_ + "  " + std::string(name(result.origin)) + ": " + result_text(result));
     std::clog << '\n';
   }
 }

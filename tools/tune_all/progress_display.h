@@ -5,12 +5,16 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "runtime/context/context.h"
 #include "tools/shared/shape.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
+
+/// The word for an outcome, which tables, progress and JSON share.
+std::string_view name(TuneResult::Origin origin);
 
 /// The contents of a line of progress.
 struct SessionProgress {
@@ -20,11 +24,13 @@ struct SessionProgress {
   double seconds_left = 0;  ///< 0: not known yet
   std::string shape_text;
   Progress tuning;  ///< of the shape at work
+  bool is_stopping = false;
 };
 
 /// "[####------] 4/9  12 s, 18 s left  up f16→f16 nn  screen 3/32  best 12.3 us", at most `width`
 /// characters. If it is too long, the best time is left out first, then the phase, then the end of
-/// the shape; a narrow line has no bar.
+/// the shape; a narrow line has no bar. While the session stops after an interrupt, a sentence about
+/// that stands before the shape, and there is neither a bar nor the time left.
 std::string progress_line(const SessionProgress& progress, std::size_t width);
 
 /// The share of a shape's tuning that is done, 0 to 1: of its candidates or of its time limit,
@@ -42,7 +48,8 @@ class ProgressDisplay {
 
   void shape_begins(const Shape& shape, const SearchLimits& search_limits);
   void shape_progresses(const Progress& progress);
-  /// Shows the time that has passed. Call it often: it does nothing between two rewrites.
+  /// Shows the time that has passed, and answers an interrupt. Call it often: it does nothing
+  /// between two rewrites.
   void refresh();
   void shape_ends(const TuneResult& result);
   /// Leaves the cursor at the beginning of an empty line.
@@ -62,6 +69,7 @@ class ProgressDisplay {
   std::size_t ended_ = 0, tuned_ = 0;
   Clock::time_point begin_ = Clock::now(), shape_begin_ = begin_;
   Clock::time_point last_rewrite_;
+  bool is_stopping_ = false;  ///< the user has been told
   std::string shape_text_;
   SearchLimits search_limits_;
   Progress progress_;

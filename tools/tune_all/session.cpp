@@ -14,6 +14,7 @@
 #include "tools/shared/text.h"
 #include "tools/tune_all/auto_ladder.h"
 #include "tools/tune_all/progress_display.h"
+#include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -46,6 +47,26 @@ std::string why_not_go_on(const SessionClock& clock, const Session& session) {
   return clock.left() <= 0 ? "not tried: --total-seconds is over" : "";
 }
 
+Outcome with_record(Outcome outcome, std::optional<Record> record) {
+  outcome.record = std::move(record);
+  outcome.kept_default = outcome.record ? why_default_was_kept(outcome.record->remark) : "";
+  return outcome;
+}
+
+Outcome without_record(const Shape& shape, const std::string& failure) {
+  Outcome outcome;
+  outcome.shape = shape;
+  outcome.failure = failure;
+  return outcome;
+}
+
+Outcome outcome_of(const Shape& shape, TuneResult result) {
+  Outcome outcome = without_record(shape, result.tuning.failure);
+  outcome.origin = result.origin;
+  outcome.is_unsaved = result.is_unsaved;
+  return with_record(std::move(outcome), std::move(result.record));
+}
+
 // Updates the outcomes whose winners were unsaved. A worker retries failed writes, so it may have
 // stored these winners since.
 void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
@@ -54,7 +75,8 @@ void find_late_stores(Context& context, const SessionOptions& options, Session& 
       continue;
     }
     if (auto record = context.find_tuned(outcome.shape.problem, options.shape)) {
-      outcome = {outcome.shape, TuneResult::Origin::kTuned, std::move(record), "", false};
+      outcome = with_record(without_record(outcome.shape, ""), std::move(record));
+      outcome.origin = TuneResult::Origin::kTuned;
     }
   }
 }
@@ -74,7 +96,8 @@ class SessionRun {
     // Cached shapes are reported even when the time is over.
     const bool is_cached = context_.find_tuned(shape.problem, options).has_value();
     if (const auto reason = why_not_go_on(clock_, session_); !is_cached && !reason.empty()) {
-      session_.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, reason});
+      session_.outcomes.push_back(without_record(shape, reason));
+      session_.outcomes.back().was_tried = false;
       return;
     }
     options.on_progress = [&](const Progress& progress) { display_.shape_progresses(progress); };
@@ -89,11 +112,10 @@ class SessionRun {
       if (result.record && !shape.name.empty()) {
         context_.store().add_name(shape.problem, context_.device().identity(), shape.name);
       }
-      session_.outcomes.push_back({shape, result.origin, std::move(result.record),
-                                   std::move(result.tuning.failure), result.is_unsaved});
+      session_.outcomes.push_back(outcome_of(shape, std::move(result)));
     } catch (const DeviceError& error) {
       session_.device_failure = error.what();
-      session_.outcomes.push_back({shape, TuneResult::Origin::kFailed, std::nullopt, error.what()});
+      session_.outcomes.push_back(without_record(shape, error.what()));
     }
   }
 
@@ -153,20 +175,6 @@ class Ladders {
 
 constexpr std::size_t kFailureWidth = 60;
 
-std::string_view state_text(const Outcome& outcome) {
-  switch (outcome.origin) {
-    case TuneResult::Origin::kTuned:
-      return outcome.record->complete ? "tuned" : "partly tuned";
-    case TuneResult::Origin::kCached:
-      return "cached";
-    case TuneResult::Origin::kElsewhere:
-      return "tuned elsewhere";
-    case TuneResult::Origin::kFailed:
-      break;
-  }
-  return "no winner";
-}
-
 std::vector<std::string> wide_row(const Outcome& outcome) {
   const Problem& problem = outcome.shape.problem;
   std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
@@ -180,7 +188,7 @@ std::vector<std::string> wide_row(const Outcome& outcome) {
                  {time_text(us), spread_text(record.measurement), gflops_text(flops(problem), us),
                   speedup_text(record.naive_us, us), speedup_text(record.default_us, us)});
   }
-  cells.emplace_back(state_text(outcome));
+  cells.emplace_back(name(outcome.origin));
   cells.push_back(outcome.record ? outcome.record->family + " " + to_text(outcome.record->config)
                                  : first_line(outcome.failure, kFailureWidth));
   cells.push_back(outcome.record ? outcome.record->remark : "");
@@ -200,27 +208,16 @@ std::vector<std::string> row(const Outcome& outcome) {
                                speedup_text(record.default_us, us)});
   }
   cells.push_back(epilogue_text(problem));
-  cells.emplace_back(state_text(outcome));
+  cells.emplace_back(name(outcome.origin));
   cells.push_back(outcome.shape.name);
   return cells;
-}
-
-// REASON of a remark "kept: default, REASON (numbers); further remarks", else "".
-std::string why_default_was_kept(const Outcome& outcome) {
-  constexpr std::string_view kKept = "kept: default, ";
-  const std::string remark = outcome.record ? outcome.record->remark : "";
-  if (!remark.starts_with(kKept)) {
-    return "";
-  }
-  const std::string reason = remark.substr(kKept.size(), remark.find_first_of("(;") - kKept.size());
-  return reason.substr(0, reason.find_last_not_of(' ') + 1);
 }
 
 void print_kept_defaults(std::ostream& out, const Session& session) {
   std::map<std::string, int> kept;
   for (const Outcome& outcome : session.outcomes) {
-    if (const std::string reason = why_default_was_kept(outcome); !reason.empty()) {
-      ++kept[reason];
+    if (!outcome.kept_default.empty()) {
+      ++kept[outcome.kept_default];
     }
   }
   for (const auto& [reason, number] : kept) {
@@ -281,7 +278,7 @@ void print_wide_table(std::ostream& out, const Session& session) {
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
                {"vs default", Align::kRight},
-               {"state"},
+               {"outcome"},
                {"winner"},
                {"remark"}});
   for (const Outcome& outcome : session.outcomes) {
@@ -298,12 +295,16 @@ void print_table(std::ostream& out, const Session& session, std::size_t width) {
                {"spread", Align::kRight},
                {"vs default", Align::kRight},
                {"epilogue", Align::kLeft, Constant::kHeading},
-               {"state", Align::kLeft, Constant::kHeading},
+               {"outcome", Align::kLeft, Constant::kHeading},
                {"name"}});
   for (const Outcome& outcome : session.outcomes) {
-    table.add(row(outcome));
+    if (outcome.was_tried) {
+      table.add(row(outcome));
+    }
   }
-  table.print_fitting(out, width);
+  if (table.size() > 0) {
+    table.print_fitting(out, width);
+  }
 }
 
 void print_summary(std::ostream& out, const Session& session, Context& context) {
@@ -311,11 +312,17 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   const auto elsewhere = count(session, TuneResult::Origin::kElsewhere);
   const auto cached = count(session, TuneResult::Origin::kCached);
   const auto failed = count(session, TuneResult::Origin::kFailed);
+  std::map<std::string, std::size_t> left;
   for (const Outcome& outcome : session.outcomes) {
-    if (!outcome.record) {
+    if (!outcome.was_tried) {
+      ++left[outcome.failure];
+    } else if (!outcome.record) {
       out << "no winner for " << shape_text(outcome.shape) << " "
           << types_text(outcome.shape.problem) << ": " << outcome.failure << '\n';
     }
+  }
+  for (const auto& [reason, number] : left) {
+    out << counted(number, "shape") << ' ' << reason << ".\n";
   }
   out << counted(session.outcomes.size(), "shape") << " on " << context.device().identity().name
       << ": " << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
@@ -351,9 +358,11 @@ void print_json(std::ostream& out, const Session& session) {
   for (const Outcome& outcome : session.outcomes) {
     Json entry{{"name", outcome.shape.name},
                {"problem", to_text(outcome.shape.problem)},
-               {"state", state_text(outcome)}};
+               {"outcome", name(outcome.origin)}};
     entry["record"] = outcome.record ? to_json(*outcome.record) : Json(nullptr);
     entry["failure"] = outcome.failure;
+    entry["kept_default"] =
+        outcome.kept_default.empty() ? Json(nullptr) : Json(outcome.kept_default);
     array.push_back(std::move(entry));
   }
   out << json_text(array, 2) << '\n';

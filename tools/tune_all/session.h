@@ -26,8 +26,10 @@ struct Outcome {
   Shape shape;
   TuneResult::Origin origin = TuneResult::Origin::kFailed;
   std::optional<Record> record;
-  std::string failure;      ///< the reason, if there is no record
-  bool is_unsaved = false;  ///< the record could not be stored
+  std::string failure;       ///< the reason, if there is no record
+  bool is_unsaved = false;   ///< the record could not be stored
+  bool was_tried = true;     ///< false: the session ended before
+  std::string kept_default;  ///< why the default won though another was measured faster, or ""
 };
 
 struct Session {
@@ -46,9 +48,11 @@ Session tune_shapes(Context& context, const WorkList& work, const SessionOptions
 /// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
 /// over the default config, which runs without tuning.
 void print_wide_table(std::ostream& out, const Session& session);
-/// The columns that fit in `width`, the most important first, without remarks.
+/// The columns that fit in `width`, the most important first, without remarks. No rows for shapes
+/// that were not tried.
 void print_table(std::ostream& out, const Session& session, std::size_t width);
-/// The numbers of tuned, cached and failed shapes and of kept defaults, and the path of the cache.
+/// The numbers of tuned, cached, failed and left shapes and of kept defaults, and the path of the
+/// cache.
 void print_summary(std::ostream& out, const Session& session, Context& context);
 /// The outcomes as a JSON array.
 void print_json(std::ostream& out, const Session& session);

@@ -1,16 +1,20 @@
 // tunedgemm bench: races our winners against another library's kernels.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/shape.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_output.h"
 #include "tools/tunedgemm/bench_race.h"
@@ -40,6 +44,7 @@ struct Options {
   int most_candidates = 0;
   int cool_down_ms = 20;
   bool back_to_back = false;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 std::vector<Shape> shapes_of(const Options& options) {
@@ -237,14 +242,16 @@ ExitStatus bench(const Options& options) {
   const auto baseline = open_baseline(device, &why_no_baseline);
   const BenchRun run = describe_run(device, baseline.get(), measuring.rounds, options.cool_down_ms);
   BenchFiles files(run, measuring.csv, json);
-  std::cerr << run.device << ", " << run.compiler << ", "
+  std::cerr << run.device << ", " << compiler_text(run.compiler) << ", "
             << (baseline ? run.baseline : "no other library: " + why_no_baseline) << "; "
             << run.rounds << " interleaved rounds, each sample after " << run.cool_down_ms
             << " ms of cool-down; medians\n";
   note_interrupts();
   const std::vector<BenchRow> rows = bench_shapes(*context, baseline.get(), shapes, options, files);
-  print_table(std::cout, rows, baseline == nullptr ? "" : baseline->name());
-  print_means(std::cout, rows, baseline == nullptr ? "" : baseline->name());
+  print_table(std::cout, rows, baseline == nullptr ? "" : baseline->name(), options.width);
+  std::ostringstream summary;
+  print_summary(summary, rows, baseline == nullptr ? "" : baseline->name());
+  std::cout << wrapped(summary.str(), sentence_width(STDOUT_FILENO));
   if (plotter && std::any_of(rows.begin(), rows.end(), tuned_contender)) {
     std::vector<std::filesystem::path> drawn{json};
     drawn.insert(drawn.end(), options.compared.begin(), options.compared.end());
@@ -301,6 +308,7 @@ void add_bench(CLI::App& app, ExitStatus& status) {
       ->capture_default_str();
   verb->add_flag("--back-to-back", options->back_to_back,
                  "also race the same kernels launched back to back, in another column");
+  add_wide_option(*verb, options->width);
   add_measuring_options(*verb, options->measuring, 11, "plot_bench.py");
   verb->add_option("--compare", options->compared,
                    "also draw an earlier run's JSON, or tools/published/a100.json; may be repeated")

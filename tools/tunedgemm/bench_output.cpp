@@ -159,20 +159,21 @@ void BenchFiles::write() const {
   }
 }
 
-void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
-                 const std::string& baseline) {
+void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline,
+                 std::size_t width) {
+  constexpr std::size_t kShapeWidth = 30;
   Table table({{"shape"},
-               {"types"},
-               {"layout"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"layout", Align::kLeft, Constant::kHeading},
                {"time", Align::kRight},
                {"spread", Align::kRight},
                {"TFLOP/s", Align::kRight},
-               {baseline + " default", Align::kRight},
-               {"its best", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
-               {"back to back", Align::kRight},
                {"x tuned", Align::kRight},
+               {"back to back", Align::kRight},
+               {baseline + " default", Align::kRight},
+               {"its best", Align::kRight},
                {"of roofline", Align::kRight},
                {"MHz", Align::kRight},
                {"kernel"}});
@@ -181,36 +182,38 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows,
     if (ours == nullptr) {
       continue;
     }
-    table.add({shape_text(row.shape), types_text(row.shape.problem), layout_text(row.shape.problem),
-               time_text(ours->median_us), spread_text(ours->spread), tflops_text(ours),
+    const Problem& problem = row.shape.problem;
+    table.add({shortened(shape_text(row.shape), kShapeWidth), types_text(problem),
+               layout_text(problem), time_text(ours->median_us), spread_text(ours->spread),
+               tflops_text(ours), ratio_text(baseline_default(row), *ours),
+               ratio_text(baseline_best(row), *ours), "", back_to_back_text(row),
                tflops_text(baseline_default(row)), tflops_text(baseline_best(row)),
-               ratio_text(baseline_default(row), *ours), ratio_text(baseline_best(row), *ours),
-               back_to_back_text(row), "", text_or_dash(ours->of_roofline),
-               text_or_dash(ours->clock_mhz), row.kernel});
+               text_or_dash(ours->of_roofline), text_or_dash(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
       if (&contender != ours && !contender.kernel.empty()) {  // another contender of ours
-        table.add({"", contender.name, "", time_text(contender.median_us),
-                   spread_text(contender.spread), tflops_text(&contender), "", "",
+        table.add({shortened("  " + contender.name, kShapeWidth), types_text(problem),
+                   layout_text(problem), time_text(contender.median_us),
+                   spread_text(contender.spread), tflops_text(&contender),
                    ratio_text(baseline_default(row), contender),
-                   ratio_text(baseline_best(row), contender), "", ratio_text(ours, contender),
-                   text_or_dash(contender.of_roofline), text_or_dash(contender.clock_mhz),
+                   ratio_text(baseline_best(row), contender), ratio_text(ours, contender), "", "",
+                   "", text_or_dash(contender.of_roofline), text_or_dash(contender.clock_mhz),
                    contender.kernel});
       }
     }
   }
   if (table.size() > 0) {
-    table.print(out);
+    table.print_fitting(out, width);
   }
+}
+
+void print_summary(std::ostream& out, const std::vector<BenchRow>& rows,
+                   const std::string& baseline) {
   for (const BenchRow& row : rows) {
     if (!row.failure.empty()) {
       out << "no result for " << shape_text(row.shape) << " " << types_text(row.shape.problem)
           << ": " << row.failure << '\n';
     }
   }
-}
-
-void print_means(std::ostream& out, const std::vector<BenchRow>& rows,
-                 const std::string& baseline) {
   print_ratios(out, ratios(rows, baseline_default), baseline + "'s default");
   print_ratios(out, ratios(rows, baseline_best), "the best of its proposals");
   std::vector<BenchRow> overlapping;

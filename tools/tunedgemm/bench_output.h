@@ -38,12 +38,14 @@ class BenchFiles {
   std::vector<std::string> json_rows_;
 };
 
-/// Each shape has a line, followed by a line for each of our other contenders. The failed shapes
-/// come last. `baseline` is the name of the other library, or "".
-void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
-/// Geometric means and extremes of the winners' speedups over our other contenders, and over the
+/// Each shape has a line, followed by a line for each of our other contenders, in the columns that
+/// fit in `width`. `baseline` is the name of the other library, or "".
+void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline,
+                 std::size_t width);
+/// The reasons of the failed shapes; geometric means and extremes of the winners' speedups over our other contenders, and over the
 /// baseline's default and best proposals if the baseline took part.
-void print_means(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline);
+void print_summary(std::ostream& out, const std::vector<BenchRow>& rows,
+                   const std::string& baseline);
 /// Prints one line per shape, with the remaining time. Used by one thread.
 class BenchProgress {
  public:

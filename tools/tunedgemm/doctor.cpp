@@ -1,5 +1,7 @@
 // tunedgemm doctor: reports the cache, the devices and compilers, and whether tuning can work.
 
+#include <unistd.h>
+
 #include <iostream>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 
@@ -72,7 +75,7 @@ void examine_device(const Backend& backend, int ordinal, Findings& findings) {
     const std::string reason = device->why_not_compile();
     const bool compiles = reason.empty();
     findings.push_back({subject + " compiler", compiles ? kGood : kBroken,
-                        compiles ? device->toolchain().compiler : reason});
+                        compiles ? compiler_text(device->toolchain().compiler) : reason});
   } catch (const DeviceError& error) {
     findings.push_back({subject, kBroken, error.what()});
   }
@@ -105,11 +108,11 @@ Finding list_families() {
 }
 
 void print(const Findings& findings) {
-  Table table({{"what"}, {"state"}, {"details"}});
+  Table table({{"what"}, {"state"}, {"details", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
   for (const Finding& finding : findings) {
     table.add({finding.subject, std::string(finding.state), finding.text});
   }
-  table.print(std::cout);
+  table.print_fitting(std::cout, sentence_width(STDOUT_FILENO));
 }
 
 void print_json(const Findings& findings) {

@@ -1,5 +1,7 @@
 // tunedgemm explain: prints the kernel that a call with this problem would run, and why.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -10,6 +12,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/verbs.h"
@@ -23,6 +26,7 @@ struct Options {
   ContextChoice context;
   std::vector<Field> shape;
   bool json = false;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 // The kernel of policy `stored` for a problem without a winner, from a winner of another M or of a
@@ -102,9 +106,25 @@ Explanation explain(Context& context, const Problem& problem) {
   return result;
 }
 
-void print_line(std::string_view title, const std::string& text) {
+std::string titled(std::string_view title, const std::string& text) {
   constexpr std::size_t kTitleWidth = 11;
-  std::cout << title << std::string(kTitleWidth - title.size(), ' ') << text << '\n';
+  return std::string(title) + std::string(kTitleWidth - title.size(), ' ') + text;
+}
+
+void print_line(std::string_view title, const std::string& text) {
+  std::cout << wrapped(titled(title, text), sentence_width(STDOUT_FILENO)) << '\n';
+}
+
+// Ends broken lines in a backslash, so that a shell reads them as one command.
+void print_command(std::string_view title, const std::string& command) {
+  constexpr std::string_view kContinued = " \\";
+  const std::size_t width = sentence_width(STDOUT_FILENO);
+  const std::string text =
+      wrapped(titled(title, command), width - std::min(width, kContinued.size()));
+  for (const char character : text) {
+    std::cout << (character == '\n' ? kContinued : "") << character;
+  }
+  std::cout << '\n';
 }
 
 std::string origin_text(const Explanation& explanation) {
@@ -185,7 +205,7 @@ void print_prediction(const Explanation& explanation) {
 }
 
 // The fastest finalists, with measured and predicted times.
-void print_fastest(std::vector<TrialRecord> trials) {
+void print_fastest(std::vector<TrialRecord> trials, std::size_t width) {
   constexpr std::size_t kMostRows = 8;
   std::erase_if(trials, [](const TrialRecord& trial) { return !trial.final_round; });
   std::sort(trials.begin(), trials.end(), [](const TrialRecord& left, const TrialRecord& right) {
@@ -194,26 +214,26 @@ void print_fastest(std::vector<TrialRecord> trials) {
   if (trials.empty()) {
     return;
   }
-  Table table({{"finalist"},
-               {"measured", Align::kRight},
+  Table table({{"measured", Align::kRight},
                {"predicted", Align::kRight},
-               {"registers", Align::kRight}});
+               {"registers", Align::kRight},
+               {"finalist", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
   for (const TrialRecord& trial : trials) {
     if (table.size() == kMostRows) {
       break;
     }
-    table.add({trial.family + " " + to_text(trial.config), time_text(trial.measurement->median_us),
-               time_text(trial.predicted_us), std::to_string(trial.registers)});
+    table.add({time_text(trial.measurement->median_us), time_text(trial.predicted_us),
+               std::to_string(trial.registers), trial.family + " " + to_text(trial.config)});
   }
   std::cout << '\n';
-  table.print(std::cout);
+  table.print_fitting(std::cout, width);
 }
 
-void print(const Explanation& explanation, Context& context) {
+void print(const Explanation& explanation, Context& context, std::size_t width) {
   Device& device = context.device();
   print_line("problem", to_text(explanation.problem));
-  print_line("device", device.identity().name + ", " + device.toolchain().compiler + ", " +
-                           device.toolchain().driver);
+  print_line("device", device.identity().name + ", " + compiler_text(device.toolchain().compiler) +
+                           ", " + device.toolchain().driver);
   print_line("runs", to_text(explanation.chosen.candidate));
   print_line("because", origin_text(explanation));
   print_line("workspace", workspace_text(explanation.chosen.launch));
@@ -221,8 +241,8 @@ void print(const Explanation& explanation, Context& context) {
     print_evidence(explanation.hit->record);
   }
   print_prediction(explanation);
-  print_line("rebuild", explanation.command_line);
-  print_fastest(explanation.trials);
+  print_command("rebuild", explanation.command_line);
+  print_fastest(explanation.trials, width);
 }
 
 void print_json(const Explanation& explanation) {
@@ -250,7 +270,7 @@ ExitStatus explain(const Options& options) {
   if (options.json) {
     print_json(explanation);
   } else {
-    print(explanation, *context);
+    print(explanation, *context, options.width);
   }
   return ExitStatus::kGood;
 }

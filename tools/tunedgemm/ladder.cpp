@@ -1,6 +1,8 @@
 // tunedgemm ladder: races every kernel family on one problem, from the simplest to the tuned winner
 // and another library, and shows the speedup of each step.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_output.h"
 #include "tools/tunedgemm/bench_race.h"
@@ -25,6 +28,7 @@ struct Options {
   ContextChoice context;
   std::vector<Field> shape;
   MeasuringChoice measuring;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimits& limits) {
@@ -53,7 +57,7 @@ std::string bar_text(double tflops, double least, double most) {
   return std::string(static_cast<std::size_t>(1 + std::lround((kLength - 1) * part)), '#');
 }
 
-void print_rungs(const BenchRow& row) {
+void print_rungs(const BenchRow& row, std::size_t width) {
   double least = row.contenders.front().tflops, most = least;
   for (const BenchContender& contender : row.contenders) {
     least = std::min(least, contender.tflops);
@@ -64,25 +68,28 @@ void print_rungs(const BenchRow& row) {
                {"GFLOP/s", Align::kRight},
                {"vs previous", Align::kRight},
                {"vs first", Align::kRight},
+               {"GFLOP/s, logarithmic"},
                {"of roofline", Align::kRight},
                {"error", Align::kRight},
-               {"GFLOP/s, logarithmic"},
                {"kernel"}});
   const BenchContender* before = nullptr;
   for (const BenchContender& contender : row.contenders) {
     table.add({contender.name, time_text(contender.median_us),
                rounded_text(1000 * contender.tflops), step_text(before, contender),
                step_text(before == nullptr ? nullptr : &row.contenders.front(), contender),
+               bar_text(contender.tflops, least, most),
                contender.of_roofline == 0 ? "-" : rounded_text(contender.of_roofline),
-               rounded_text(contender.max_error), bar_text(contender.tflops, least, most),
-               contender.kernel});
+               rounded_text(contender.max_error), contender.kernel});
     before = &contender;
   }
-  std::cout << shape_text(row.shape) << "  " << types_text(row.shape.problem) << "  "
-            << layout_text(row.shape.problem) << '\n';
-  table.print(std::cout);
+  const std::size_t most_width = sentence_width(STDOUT_FILENO);
+  std::cout << wrapped(shape_text(row.shape) + "  " + types_text(row.shape.problem) + "  " +
+                           layout_text(row.shape.problem),
+                       most_width)
+            << '\n';
+  table.print_fitting(std::cout, width);
   for (const std::string& remark : row.remarks) {
-    std::cout << remark << '\n';
+    std::cout << wrapped(remark, most_width) << '\n';
   }
   std::cout << '\n';
 }
@@ -139,7 +146,7 @@ ExitStatus ladder(const Options& options) {
   const BenchRun run = describe_run(device, baseline.get(), racing.rounds,
                                     static_cast<int>(racing.cool_down.count()));
   BenchFiles files(run, measuring.csv, json);
-  std::cerr << run.device << ", " << run.compiler << ", "
+  std::cerr << run.device << ", " << compiler_text(run.compiler) << ", "
             << (baseline ? run.baseline : "no other library: " + why_no_baseline) << '\n';
   note_interrupts();
   for (const Shape& shape : shapes) {
@@ -163,7 +170,7 @@ ExitStatus ladder(const Options& options) {
       keep_best_of_baseline(row, baseline->name());
     }
     files.add(row);
-    print_rungs(row);
+    print_rungs(row, options.width);
   }
   if (plotter) {
     const std::string& prefix = measuring.picture.plot;
@@ -181,6 +188,7 @@ void add_ladder(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   add_context_options(*verb, options->context);
+  add_wide_option(*verb, options->width);
   add_measuring_options(*verb, options->measuring, 5, "plot_ladder.py");
   verb->footer(
       "Default shapes: 512 x 512 x 256, and 4096^3 on a GPU or 1024^3 on the host, in f32. Every "

@@ -1,11 +1,14 @@
 // tunedgemm order: shows the order in which a config computes the tiles of D, and the parts of A
 // and B that each wave reads.
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/measuring_options.h"
 #include "tools/tunedgemm/verbs.h"
@@ -29,6 +33,7 @@ struct Options {
   std::string config;
   std::int64_t at_a_time = 0;  ///< 0: the number of SMs
   bool compare = false;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 struct NamedOrder {
@@ -119,7 +124,7 @@ std::string megabytes_text(double bytes) {
 }
 
 void print_table(const Problem& problem, const Tiles& tiles, const std::vector<NamedOrder>& orders,
-                 std::int64_t at_a_time, const DeviceLimits& limits) {
+                 std::int64_t at_a_time, const DeviceLimits& limits, std::size_t width) {
   const std::int64_t depth = ceil_divide(problem.k, tiles.block_k);
   const auto bytes = [&](const Wave& wave) {
     const double elements = static_cast<double>(wave.rows * tiles.block_m) *
@@ -130,11 +135,11 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
   };
   Table table({{"order"},
                {"first wave reads"},
-               {"blocks", Align::kRight},
                {"bytes", Align::kRight},
                {"of L2", Align::kRight},
-               {"blocks in all waves", Align::kRight},
-               {"bytes", Align::kRight}});
+               {"bytes in all waves", Align::kRight},
+               {"blocks", Align::kRight},
+               {"blocks in all waves", Align::kRight}});
   for (const NamedOrder& order : orders) {
     const std::vector<Wave> all_waves = waves(order.tiles, at_a_time);
     std::int64_t all_blocks = 0;
@@ -146,18 +151,21 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
     const Wave& first = all_waves.front();
     table.add({order.name,
                std::to_string(first.rows) + " rows, " + std::to_string(first.columns) + " columns",
-               std::to_string(depth * (first.rows + first.columns)), megabytes_text(bytes(first)),
+               megabytes_text(bytes(first)),
                rounded_text(bytes(first) / static_cast<double>(limits.l2_bytes)),
-               std::to_string(all_blocks), megabytes_text(all_bytes)});
+               megabytes_text(all_bytes), std::to_string(depth * (first.rows + first.columns)),
+               std::to_string(all_blocks)});
   }
-  table.print(std::cout);
+  table.print_fitting(std::cout, width);
 }
 
-// Prints each tile's number at its position in D, unless the numbers do not fit on a usual
-// terminal.
+// Prints each tile's number at its position in D, unless the numbers do not fit on the terminal.
 void print_numbers(const NamedOrder& order, const Rasterization& rasterization) {
   constexpr std::int64_t kMostColumns = 24, kMostRows = 48;
-  if (rasterization.tiles_n > kMostColumns || rasterization.tiles_m > kMostRows) {
+  const auto width = static_cast<int>(std::to_string(order.tiles.size()).size()) + 1;
+  const auto most_columns = static_cast<std::int64_t>(line_width(STDOUT_FILENO)) / width;
+  if (rasterization.tiles_n > std::min(kMostColumns, most_columns) ||
+      rasterization.tiles_m > kMostRows) {
     return;
   }
   std::vector<std::size_t> numbers(order.tiles.size());
@@ -166,7 +174,6 @@ void print_numbers(const NamedOrder& order, const Rasterization& rasterization) 
     const std::int64_t position = std::int64_t{tile.tile_m} * rasterization.tiles_n + tile.tile_n;
     numbers[static_cast<std::size_t>(position)] = index;
   }
-  const auto width = static_cast<int>(std::to_string(numbers.size()).size()) + 1;
   std::cout << '\n' << order.name << '\n';
   for (std::size_t index = 0; index < numbers.size(); ++index) {
     const bool ends_row = (index + 1) % static_cast<std::size_t>(rasterization.tiles_n) == 0;
@@ -235,13 +242,14 @@ ExitStatus order(const Options& options) {
   if (options.compare) {
     orders.push_back({"row-major", row_major_order(rasterization.tiles_m, rasterization.tiles_n)});
   }
-  std::cout << tiles.config << '\n'
-            << rasterization.tiles_m << " x " << rasterization.tiles_n << " tiles of "
-            << tiles.block_m << " x " << tiles.block_n
-            << (swaps ? " of D's transpose, each " : ", each ")
-            << ceil_divide(problem.k, tiles.block_k) << " blocks deep; " << at_a_time
-            << " at a time\n\n";
-  print_table(problem, tiles, orders, at_a_time, limits);
+  std::ostringstream head;
+  head << tiles.config << '\n'
+       << rasterization.tiles_m << " x " << rasterization.tiles_n << " tiles of " << tiles.block_m
+       << " x " << tiles.block_n << (swaps ? " of D's transpose, each " : ", each ")
+       << ceil_divide(problem.k, tiles.block_k) << " blocks deep; " << at_a_time
+       << " at a time\n\n";
+  std::cout << wrapped(head.str(), sentence_width(STDOUT_FILENO));
+  print_table(problem, tiles, orders, at_a_time, limits, options.width);
   for (const NamedOrder& each : orders) {
     print_numbers(each, rasterization);
   }
@@ -270,6 +278,7 @@ void add_order(CLI::App& app, ExitStatus& status) {
   verb->add_option("--at-a-time", options->at_a_time,
                    "tiles in a wave; default the GPU's number of SMs, 132 with --config")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
+  add_wide_option(*verb, options->width);
   verb->add_flag("--compare", options->compare, "also show row-major order");
   add_picture_options(*verb, options->picture, "plot_order.py");
   verb->add_option_function<std::string>(

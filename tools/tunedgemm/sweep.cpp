@@ -5,6 +5,8 @@
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --knob block_m=128 --knob stages=3,4
 //   tunedgemm sweep 4096 4096 4096 --types f16 --family mma --config "block_m=128 block_n=256 ..."
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <limits>
@@ -24,6 +26,7 @@
 #include "tools/shared/results.h"
 #include "tools/shared/shape.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/evaluator.h"
@@ -44,6 +47,7 @@ struct Options {
   int rounds = 3;
   int cool_down_ms = 0;
   std::string csv, json;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 std::vector<Shape> shapes_of(const Options& options) {
@@ -219,28 +223,30 @@ void sweep_configs(std::vector<SweptConfig>& configs, Evaluator& evaluator, int 
   sort_by_time(configs);
 }
 
-void print(const std::vector<SweptConfig>& configs, const Problem& problem) {
+void print(const std::vector<SweptConfig>& configs, const Problem& problem, std::size_t width) {
   Table table({{"time", Align::kRight},
                {"TFLOP/s", Align::kRight},
+               {"rejected"},
                {"predicted", Align::kRight},
                {"registers", Align::kRight},
                {"spills", Align::kRight},
                {"compile ms", Align::kRight},
                {"error", Align::kRight},
-               {"config"},
-               {"rejected"}});
+               {"reason"},
+               {"config", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
   for (const SweptConfig& config : configs) {
     const auto measurement = config.measurement();
     const Binary binary = config.trial ? config.trial->binary() : Binary{};
-    table.add(
-        {measurement ? time_text(measurement->median_us) : "-",
-         measurement ? rounded_text(flops(problem) / measurement->median_us * 1e-6) : "-",
-         time_text(config.ranked.predicted_us), std::to_string(binary.registers),
-         std::to_string(binary.spill_bytes), rounded_text(binary.compile_ms),
-         rounded_text(config.max_error), to_text(config.ranked.candidate.config),
-         config.contender.rejection ? first_line(to_text(*config.contender.rejection), 80) : ""});
+    const auto& rejection = config.contender.rejection;
+    table.add({measurement ? time_text(measurement->median_us) : "-",
+               measurement ? rounded_text(flops(problem) / measurement->median_us * 1e-6) : "-",
+               rejection ? std::string(name(rejection->reason)) : "",
+               time_text(config.ranked.predicted_us), std::to_string(binary.registers),
+               std::to_string(binary.spill_bytes), rounded_text(binary.compile_ms),
+               rounded_text(config.max_error), rejection ? first_line(rejection->detail, 80) : "",
+               to_text(config.ranked.candidate.config)});
   }
-  table.print(std::cout);
+  table.print_fitting(std::cout, width);
 }
 
 // One config as a flat object: an entry of the JSON file, and a line of the CSV file.
@@ -294,15 +300,18 @@ std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Option
   const Problem problem = canonical(shape.problem).problem;
   std::vector<SweptConfig> configs = chosen_configs(options, problem, device.limits());
   DeviceEvaluator evaluator(device, context.store(), problem);
-  std::cout << shape_text(shape) << "  " << types_text(problem) << "  " << layout_text(problem)
-            << ": " << counted(configs.size(), "config") << " of " << options.family
-            << ", roofline " << time_text(evaluator.roofline_us()) << std::endl;
+  std::cout << wrapped(shape_text(shape) + "  " + types_text(problem) + "  " +
+                           layout_text(problem) + ": " + counted(configs.size(), "config") +
+                           " of " + options.family + ", roofline " +
+                           time_text(evaluator.roofline_us()),
+                       sentence_width(STDOUT_FILENO))
+            << std::endl;
   sweep_configs(configs, evaluator, options.rounds,
                 {.sample_us = 1e3 * options.sample_ms,
                  .cool_down_seconds = 1e-3 * options.cool_down_ms,
                  .most_repeated_rounds = (options.rounds + 1) / 2,
                  .seed = 1});
-  print(configs, problem);
+  print(configs, problem, options.width);
   std::vector<Json> rows;
   rows.reserve(configs.size());
   for (const SweptConfig& config : configs) {
@@ -317,7 +326,7 @@ ExitStatus sweep(const Options& options) {
   context->complete_probe();
   Device& device = context->device();
   const std::string began_at = utc_now();
-  std::cerr << device.identity().name << ", " << device.toolchain().compiler << "; "
+  std::cerr << device.identity().name << ", " << compiler_text(device.toolchain().compiler) << "; "
             << options.rounds << " rounds, each sample after " << options.cool_down_ms
             << " ms of cool-down; medians\n";
   note_interrupts();
@@ -370,6 +379,7 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
                    "limit, which narrows the differences between configs")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
+  add_wide_option(*verb, options->width);
   verb->add_option("--csv", options->csv, "write a line for each config of each shape");
   verb->add_option("--json", options->json, "write the same as a JSON document");
   verb->footer(

@@ -1,5 +1,7 @@
 // tunedgemm trials: lists the outcome of every candidate for a problem.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -9,6 +11,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/verbs.h"
 
@@ -19,6 +22,7 @@ struct Options {
   ContextChoice context;
   std::vector<Field> shape;
   bool json = false;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 // Finalists come first, then screened, then rejected candidates. Each group is sorted by measured
@@ -31,17 +35,10 @@ bool precedes(const TrialRecord& left, const TrialRecord& right) {
   return rank(left) < rank(right);
 }
 
-std::string outcome_text(const TrialRecord& trial) {
-  if (trial.rejection) {
-    return std::string(name(trial.rejection->reason));
-  }
-  return trial.final_round ? "finalist" : "screened";
-}
-
-void print_table(const std::vector<TrialRecord>& trials) {
+void print_table(const std::vector<TrialRecord>& trials, std::size_t width) {
   constexpr std::size_t kDetailWidth = 80;
-  Table table({{"candidate"},
-               {"outcome"},
+  Table table({{"status"},
+               {"reason"},
                {"measured", Align::kRight},
                {"spread", Align::kRight},
                {"predicted", Align::kRight},
@@ -50,17 +47,30 @@ void print_table(const std::vector<TrialRecord>& trials) {
                {"shared", Align::kRight},
                {"spills", Align::kRight},
                {"compile", Align::kRight},
-               {"detail"}});
+               {"detail"},
+               {"candidate", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
   for (const TrialRecord& trial : trials) {
-    table.add({trial.family + " " + to_text(trial.config), outcome_text(trial),
+    table.add({std::string(status_text(trial)),
+               trial.rejection ? std::string(name(trial.rejection->reason)) : "",
                trial.measurement ? time_text(trial.measurement->median_us) : "-",
                trial.measurement ? spread_text(*trial.measurement) : "-",
                time_text(trial.predicted_us), rounded_text(trial.max_error),
                std::to_string(trial.registers), std::to_string(trial.shared_bytes),
                std::to_string(trial.spill_bytes), time_text(1e3 * trial.compile_ms),
-               trial.rejection ? first_line(trial.rejection->detail, kDetailWidth) : ""});
+               trial.rejection ? first_line(trial.rejection->detail, kDetailWidth) : "",
+               trial.family + " " + to_text(trial.config)});
   }
-  table.print(std::cout);
+  table.print_fitting(std::cout, width);
+}
+
+void print_json(const std::vector<TrialRecord>& trials) {
+  Json array = Json::array();
+  for (const TrialRecord& trial : trials) {
+    Json json{{"status", status_text(trial)}};
+    json.update(to_json(trial));
+    array.push_back(std::move(json));
+  }
+  std::cout << json_text(array, 2) << '\n';
 }
 
 ExitStatus trials(const Options& options) {
@@ -71,14 +81,14 @@ ExitStatus trials(const Options& options) {
       context->store().trials({shape.problem, device.identity(), device.toolchain()});
   std::stable_sort(trials.begin(), trials.end(), precedes);
   if (options.json) {
-    std::cout << json_text(to_json(trials), 2) << '\n';
+    print_json(trials);
   } else if (!trials.empty()) {
-    print_table(trials);
+    print_table(trials, options.width);
   }
   if (trials.empty()) {
     std::cerr << "no candidate was tried for " << extents_text(shape.problem) << " "
               << types_text(shape.problem) << " on " << device.identity().name << " with "
-              << device.toolchain().compiler << '\n';
+              << compiler_text(device.toolchain().compiler) << '\n';
     return ExitStatus::kNoResult;
   }
   return ExitStatus::kGood;
@@ -91,6 +101,7 @@ void add_trials(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<Options>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
+  add_wide_option(*verb, options->width);
   verb->add_flag("--json", options->json, "print a JSON array, with complete compiler logs");
   verb->footer("error: relative to the error bound; 1 is the limit.");
   verb->callback([options, &status] { status = trials(*options); });

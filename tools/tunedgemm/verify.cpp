@@ -1,5 +1,7 @@
 // tunedgemm verify: measures the winners of a file again, against the candidates that came closest.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -13,6 +15,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_race.h"
 #include "tools/tunedgemm/best_of.h"
@@ -32,6 +35,7 @@ struct Options {
   ContextChoice context;
   std::vector<std::string> lists;
   bool json = false;
+  std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
 struct Verified {
@@ -150,22 +154,26 @@ std::string problem_text(const Problem& problem) {
          (epilogue.empty() ? "" : " ") + epilogue;
 }
 
-void print_table(const std::vector<Verified>& all) {
-  Table table({{"problem"},
-               {"winner"},
-               {"then", Align::kRight},
+void print_table(const std::vector<Verified>& all, std::size_t width) {
+  Table table({{"m x n x k"},
+               {"types", Align::kLeft, Constant::kHeading},
+               {"epilogue", Align::kLeft, Constant::kHeading},
                {"now", Align::kRight},
-               {"best other"},
-               {"its time", Align::kRight},
+               {"then", Align::kRight},
                {"ratio", Align::kRight},
-               {"verdict"}});
+               {"best other's", Align::kRight},
+               {"winner"},
+               {"best other"},
+               {"verdict", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
   const auto time = [](double us) { return us > 0 ? time_text(us) : "-"; };
   for (const Verified& each : all) {
-    table.add({problem_text(each.shape.problem), each.winner, time(each.then_us), time(each.now_us),
-               each.other, time(each.other_us), speedup_text(each.other_us, each.now_us),
-               each.verdict});
+    const Problem& problem = each.shape.problem;
+    table.add({extents_text(problem) + " " + layout_text(problem), types_text(problem),
+               epilogue_text(problem), time(each.now_us), time(each.then_us),
+               speedup_text(each.other_us, each.now_us), time(each.other_us), each.winner,
+               each.other, each.verdict});
   }
-  table.print(std::cout);
+  table.print_fitting(std::cout, width);
 }
 
 Json to_json(const Verified& verified) {
@@ -237,7 +245,7 @@ ExitStatus verify(const Options& options) {
     }
     std::cout << json_text(array, 2) << '\n';
   } else {
-    print_table(all);
+    print_table(all, options.width);
   }
   if (all.size() < problems.size()) {
     return ExitStatus::kInterrupted;
@@ -259,6 +267,7 @@ void add_verify(CLI::App& app, ExitStatus& status) {
                    "only the layers in this list of shapes (CSV or JSON), with any M; may be "
                    "repeated")
       ->allow_extra_args(false);
+  add_wide_option(*verb, options->width);
   verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
       "Races each winner against the three fastest other candidates of its tuning, finalists "

@@ -138,10 +138,10 @@ def test_an_interrupt_waits_for_the_product():
 def test_tune_all_of_dicts(tmp_path):
     cache = tmp_path / "cache.db"
     (row,) = tunedgemm.tune_all(rows_of(8, 12, 16), cache=cache, **TUNE)
-    assert row["name"] == "a layer" and row["state"] in ("tuned", "partly tuned") and row["failure"] == ""
+    assert row["name"] == "a layer" and row["outcome"] == "tuned" and row["failure"] == ""
     assert (row["m"], row["n"], row["k"]) == (8, 12, 16) and row["median_us"] > 0
     (again,) = tunedgemm.tune_all(rows_of(8, 12, 16), cache=cache, **TUNE)
-    assert again["state"] == "cached" and again["config"] == row["config"]
+    assert again["outcome"] == "cached" and again["config"] == row["config"]
     assert [best["m"] for best in tunedgemm.cache.best(cache)] == [8]
 
 
@@ -153,7 +153,7 @@ def test_tune_all_of_a_list_and_of_arguments(tmp_path):
     assert [row["m"] for row in rows] == [8, 9]
     assert [state[:3] for state in states] == [(1, 2, "8x4x4 f32→f32 ieee nn"), (2, 2, "9x4x4 f32→f32 ieee nn")]
     rows = tunedgemm.tune_all(["--m=8,9,10", "--n", "4", "--k", "4"], cache=tmp_path / "cache.db", **TUNE)
-    assert [row["state"] for row in rows[:2]] == ["cached", "cached"] and rows[2]["m"] == 10
+    assert [row["outcome"] for row in rows[:2]] == ["cached", "cached"] and rows[2]["m"] == 10
 
 
 def test_prepare_passes_a_list_on(tmp_path, monkeypatch):

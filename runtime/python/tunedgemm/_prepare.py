@@ -151,7 +151,7 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
     options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto"; tune_all([], from_requests=True).
     progress: as for prepare(), but a callable is called when a product ends, in another thread.
 
-    Returns a dict for each shape: its name, its state ("tuned", "partly tuned", "cached", "tuned elsewhere" or "no winner"), the failure of
+    Returns a dict for each shape: its name, its outcome ("tuned", "cached", "tuned elsewhere" or "no winner"), the failure of
     one without a winner, and the winner's columns, such as config and median_us. Raises tunedgemm.Error with the program's message if it
     fails as a whole.
     Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same call continues from there."""
@@ -165,7 +165,7 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
     if status not in (0, 1):
         kind = {2: InvalidArgumentError, 3: NoDeviceError}.get(status, Error)
         raise kind("\n".join(messages) or f"tune-all ended with status {status}")
-    return [{"name": row["name"], "state": row["state"], "failure": row["failure"], "problem": row["problem"], **(row["record"] or {})}
+    return [{"name": row["name"], "outcome": row["outcome"], "failure": row["failure"], "problem": row["problem"], **(row["record"] or {})}
             for row in json.loads(text or "[]")]
 
 

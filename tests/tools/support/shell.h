@@ -22,6 +22,12 @@ class Shell {
   /// Runs the command line in the folder with $TUNEDGEMM_CACHE = cache().
   ProgramResult run(const std::string& command_line) const;
 
+  /// The same on a terminal of its own with so many columns. The output has what the program writes
+  /// to standard error, too. When it first contains `interrupt_at`, unless that is empty, Ctrl-C is
+  /// typed.
+  ProgramResult run_on_terminal(const std::string& command_line, unsigned short columns,
+                                const std::string& interrupt_at = "") const;
+
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path cache() const { return folder() / "cache.db"; }
 
