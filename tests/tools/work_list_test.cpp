@@ -166,7 +166,7 @@ TEST_CASE("The shipped models have distinct layers and can be divided among two 
     REQUIRE(whole.shapes.size() >= 10);
     REQUIRE(whole.duplicates == 0);
     for (const Shape& shape : whole.shapes) {
-      REQUIRE_THAT(shape.name, ContainsSubstring(" M="));
+      REQUIRE_THAT(shape_text(shape), ContainsSubstring(" M="));
     }
     if (model.path().filename() == "gpt-2.csv") {
       REQUIRE_THROWS_WITH(work_of_file(model.path(), "1", 2), ContainsSubstring("n is 50257"));
