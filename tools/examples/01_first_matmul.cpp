@@ -8,7 +8,7 @@
 int main() {
   const std::int64_t m = 512, n = 128, k = 256;
   std::vector<float> a(m * k, 1.0f), b(k * n, 2.0f), d(m * n);
-  const tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST});
+  const tunedgemm::Context context({.backend = tunedgemm::Backend::kHost});
   tunedgemm::tuned_matmul(context, {.m = m, .n = n, .k = k},
                           {.a = a.data(), .b = b.data(), .d = d.data()});
   std::printf("d[0] = %g\n", d[0]);

@@ -11,14 +11,15 @@ int main() {
   std::vector<float> a(m * k, 0.5f), b(k * n, -1.0f), bias(n, 100.0f), d(m * n);
   bias[0] = 200.0f;
 
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .rigor = TUNEDGEMM_RIGOR_QUICK});
+  tunedgemm::Context context(
+      {.backend = tunedgemm::Backend::kHost, .rigor = tunedgemm::Rigor::kQuick});
   const tunedgemm::Buffers buffers{
       .a = a.data(), .b = b.data(), .d = d.data(), .bias = bias.data()};
   const tunedgemm::Plan plan = context.plan({.m = m,
                                              .n = n,
                                              .k = k,
-                                             .activation = TUNEDGEMM_ACTIVATION_RELU,
-                                             .bias = TUNEDGEMM_BIAS_PER_COLUMN},
+                                             .activation = tunedgemm::Activation::kRelu,
+                                             .bias = tunedgemm::Bias::kPerColumn},
                                             buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 

@@ -13,16 +13,16 @@ int main() {
   std::filesystem::remove(file);
 
   for (const char* moment : {"first", "second"}) {
-    tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
+    tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
                                 .cache_path = file.c_str(),
-                                .rigor = TUNEDGEMM_RIGOR_QUICK});
+                                .rigor = tunedgemm::Rigor::kQuick});
     tunedgemm::tuned_matmul(context,
                             {.m = m,
                              .n = n,
                              .k = k,
-                             .type_a = TUNEDGEMM_TYPE_F64,
-                             .type_b = TUNEDGEMM_TYPE_F64,
-                             .type_d = TUNEDGEMM_TYPE_F64},
+                             .type_a = tunedgemm::Type::kF64,
+                             .type_b = tunedgemm::Type::kF64,
+                             .type_d = tunedgemm::Type::kF64},
                             {.a = a.data(), .b = b.data(), .d = d.data()});
     std::printf("%s context:\n%s\n", moment, context.report().c_str());
   }

@@ -25,14 +25,14 @@ int main() {
   cudaStream_t stream = nullptr;
   cudaStreamCreate(&stream);
 
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_CUDA});
+  tunedgemm::Context context({.backend = tunedgemm::Backend::kCuda});
   const tunedgemm::Buffers buffers{.a = a, .b = b, .d = d};
   const tunedgemm::Plan plan = context.plan({.m = m,
                                              .n = n,
                                              .k = k,
-                                             .type_a = TUNEDGEMM_TYPE_F16,
-                                             .type_b = TUNEDGEMM_TYPE_F16,
-                                             .type_d = TUNEDGEMM_TYPE_F16},
+                                             .type_a = tunedgemm::Type::kF16,
+                                             .type_b = tunedgemm::Type::kF16,
+                                             .type_d = tunedgemm::Type::kF16},
                                             buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 

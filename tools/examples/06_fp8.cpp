@@ -12,15 +12,16 @@ int main() {
   std::vector<std::uint8_t> a(m * k, kOneAndAHalf), b(n * k, kOneAndAHalf);
   std::vector<float> d(m * n);
   const float scale_a = 0.5f, scale_b = 4.0f;
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .rigor = TUNEDGEMM_RIGOR_QUICK});
+  tunedgemm::Context context(
+      {.backend = tunedgemm::Backend::kHost, .rigor = tunedgemm::Rigor::kQuick});
   tunedgemm::tuned_matmul(
       context,
       {.m = m,
        .n = n,
        .k = k,
-       .type_a = TUNEDGEMM_TYPE_E4M3,
-       .type_b = TUNEDGEMM_TYPE_E4M3,
-       .order_b = TUNEDGEMM_ORDER_COLUMN_MAJOR},
+       .type_a = tunedgemm::Type::kE4M3,
+       .type_b = tunedgemm::Type::kE4M3,
+       .order_b = tunedgemm::Order::kColumnMajor},
       {.a = a.data(), .b = b.data(), .d = d.data(), .scale_a = &scale_a, .scale_b = &scale_b});
   std::printf("%g\n", d[0]);  // 64 * 1.5 * 1.5 * 0.5 * 4
   return d[0] == 288.0f ? 0 : 1;

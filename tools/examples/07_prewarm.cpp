@@ -12,10 +12,10 @@ int main() {
   const std::int64_t n = 64, k = 64;
 
   {
-    const tunedgemm::Context starting({.backend = TUNEDGEMM_BACKEND_HOST,
+    const tunedgemm::Context starting({.backend = tunedgemm::Backend::kHost,
                                        .cache_path = file.c_str(),
-                                       .policy = TUNEDGEMM_POLICY_TUNE,
-                                       .rigor = TUNEDGEMM_RIGOR_QUICK,
+                                       .policy = tunedgemm::Policy::kTune,
+                                       .rigor = tunedgemm::Rigor::kQuick,
                                        .tune_candidates = 4});
     std::vector<tunedgemm::Problem> problems;
     for (const std::int64_t m : {1, 8, 32}) {
@@ -33,9 +33,9 @@ int main() {
 
   // An unexpected shape runs a similar shape's stored kernel, without compiling, and is recorded as
   // a request in the cache: tune-all --from-requests can tune it later.
-  const tunedgemm::Context serving({.backend = TUNEDGEMM_BACKEND_HOST,
+  const tunedgemm::Context serving({.backend = tunedgemm::Backend::kHost,
                                     .cache_path = file.c_str(),
-                                    .policy = TUNEDGEMM_POLICY_STORED});
+                                    .policy = tunedgemm::Policy::kStored});
   std::vector<float> a(13 * k, 1.0f), b(k * n, 1.0f), d(13 * n);
   for (const std::int64_t m : {8, 13}) {
     tunedgemm::tuned_matmul(serving, {.m = m, .n = n, .k = k},

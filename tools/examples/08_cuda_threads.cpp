@@ -17,7 +17,8 @@ int main() {
   }
   const std::int64_t size = 512;
   const std::vector<float> ones(size * size, 1.0f);
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_CUDA, .rigor = TUNEDGEMM_RIGOR_QUICK});
+  tunedgemm::Context context(
+      {.backend = tunedgemm::Backend::kCuda, .rigor = tunedgemm::Rigor::kQuick});
   std::atomic<int> right{0};
   const auto serve = [&] {
     void *a = nullptr, *d = nullptr;

@@ -27,6 +27,109 @@
 /// The namespace of this library.
 namespace tunedgemm {
 
+/// The result of a call; see tunedgemm_status.
+enum class Status : std::int32_t {
+  kOk = TUNEDGEMM_STATUS_OK,                             ///< done; on CUDA: launched
+  kInvalidArgument = TUNEDGEMM_STATUS_INVALID_ARGUMENT,  ///< the call is wrong
+  kUnsupported = TUNEDGEMM_STATUS_UNSUPPORTED,           ///< no kernel for the problem
+  kNotTuned = TUNEDGEMM_STATUS_NOT_TUNED,                ///< no permitted kernel is ready
+  kOutOfMemory = TUNEDGEMM_STATUS_OUT_OF_MEMORY,         ///< of the host or the device
+  kNoDevice = TUNEDGEMM_STATUS_NO_DEVICE,                ///< no GPU, driver or ordinal
+  kDeviceFailed = TUNEDGEMM_STATUS_DEVICE_FAILED,        ///< the driver reported an error
+  kInternal = TUNEDGEMM_STATUS_INTERNAL,                 ///< a bug in this library
+};
+
+/// Element types; see tunedgemm_type for the supported combinations.
+enum class Type : std::int32_t {
+  kF64 = TUNEDGEMM_TYPE_F64,    ///< IEEE 754 binary64
+  kF32 = TUNEDGEMM_TYPE_F32,    ///< IEEE 754 binary32
+  kF16 = TUNEDGEMM_TYPE_F16,    ///< IEEE 754 binary16
+  kBF16 = TUNEDGEMM_TYPE_BF16,  ///< bfloat16
+  kE4M3 = TUNEDGEMM_TYPE_E4M3,  ///< fp8 with 4 exponent bits; A and B only
+  kE5M2 = TUNEDGEMM_TYPE_E5M2,  ///< fp8 with 5 exponent bits; A and B only
+  kS8 = TUNEDGEMM_TYPE_S8,      ///< signed 8-bit integer; A and B only
+  kS32 = TUNEDGEMM_TYPE_S32,    ///< signed 32-bit integer; C, D and the bias only
+};
+
+/// The layout of a matrix in memory.
+enum class Order : std::int32_t {
+  kRowMajor = TUNEDGEMM_ORDER_ROW_MAJOR,        ///< consecutive elements form a row
+  kColumnMajor = TUNEDGEMM_ORDER_COLUMN_MAJOR,  ///< consecutive elements form a column
+};
+
+/// The function act(x); see tunedgemm_activation for the formulas.
+enum class Activation : std::int32_t {
+  kNone = TUNEDGEMM_ACTIVATION_NONE,                 ///< x
+  kRelu = TUNEDGEMM_ACTIVATION_RELU,                 ///< x < 0 ? 0 : x
+  kLeakyRelu = TUNEDGEMM_ACTIVATION_LEAKY_RELU,      ///< x < 0 ? slope * x : x
+  kGeluTanh = TUNEDGEMM_ACTIVATION_GELU_TANH,        ///< gelu, approximated by tanh
+  kGeluErf = TUNEDGEMM_ACTIVATION_GELU_ERF,          ///< gelu
+  kSilu = TUNEDGEMM_ACTIVATION_SILU,                 ///< x / (1 + exp(-x))
+  kSigmoid = TUNEDGEMM_ACTIVATION_SIGMOID,           ///< 1 / (1 + exp(-x))
+  kTanh = TUNEDGEMM_ACTIVATION_TANH,                 ///< tanh(x)
+  kReluSquared = TUNEDGEMM_ACTIVATION_RELU_SQUARED,  ///< x < 0 ? 0 : x * x
+};
+
+/// The bias: a packed vector of D's element type, shared by all batch indices.
+enum class Bias : std::int32_t {
+  kNone = TUNEDGEMM_BIAS_NONE,             ///< no bias
+  kPerRow = TUNEDGEMM_BIAS_PER_ROW,        ///< M values, one for each row of D
+  kPerColumn = TUNEDGEMM_BIAS_PER_COLUMN,  ///< N values, one for each column of D
+};
+
+/// The arithmetic of products and sums; see tunedgemm_numerics.
+enum class Numerics : std::int32_t {
+  kDefault = TUNEDGEMM_NUMERICS_DEFAULT,    ///< kFast for fp8, kIeee for all other types
+  kIeee = TUNEDGEMM_NUMERICS_IEEE,          ///< full precision
+  kTf32 = TUNEDGEMM_NUMERICS_TF32,          ///< f32 inputs rounded to tf32
+  kEmulated = TUNEDGEMM_NUMERICS_EMULATED,  ///< f32 on tensor cores, no less accurate than kIeee
+  kFast = TUNEDGEMM_NUMERICS_FAST,          ///< fp8, summed by the tensor core alone
+  kPromoted = TUNEDGEMM_NUMERICS_PROMOTED,  ///< fp8, partial sums promoted to f32
+};
+
+/// The kind of device.
+enum class Backend : std::int32_t {
+  kAuto = TUNEDGEMM_BACKEND_AUTO,  ///< kCuda if there is any CUDA device, else kHost
+  kHost = TUNEDGEMM_BACKEND_HOST,  ///< the CPU
+  kCuda = TUNEDGEMM_BACKEND_CUDA,  ///< an NVIDIA GPU
+};
+
+/// How to handle a cache miss; see tunedgemm_policy.
+enum class Policy : std::int32_t {
+  kDefault = TUNEDGEMM_POLICY_DEFAULT,                      ///< of a plan: its context's
+  kTune = TUNEDGEMM_POLICY_TUNE,                            ///< tune now, then run the winner
+  kTuneInBackground = TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND,  ///< tune in a thread
+  kCompile = TUNEDGEMM_POLICY_COMPILE,                      ///< compile one kernel if need be
+  kStored = TUNEDGEMM_POLICY_STORED,                        ///< neither tune nor compile
+  kFail = TUNEDGEMM_POLICY_FAIL,                            ///< fail with Status::kNotTuned
+};
+
+/// The limit of one tuning; see tunedgemm_rigor.
+enum class Rigor : std::int32_t {
+  kDefault = TUNEDGEMM_RIGOR_DEFAULT,        ///< $TUNEDGEMM_RIGOR, else kNormal
+  kQuick = TUNEDGEMM_RIGOR_QUICK,            ///< 5 seconds, 12 candidates
+  kNormal = TUNEDGEMM_RIGOR_NORMAL,          ///< 30 seconds, 32 candidates
+  kExhaustive = TUNEDGEMM_RIGOR_EXHAUSTIVE,  ///< without a time limit
+};
+
+/// The kernels around a launch on its stream; see tunedgemm_launch_regime.
+enum class LaunchRegime : std::int32_t {
+  kIsolated = TUNEDGEMM_LAUNCH_ISOLATED,        ///< other kernels may run between the launches
+  kBackToBack = TUNEDGEMM_LAUNCH_BACK_TO_BACK,  ///< kernels of this library follow each other
+};
+
+/// Where the kernel of a plan comes from; see tunedgemm_plan_origin.
+enum class PlanOrigin : std::int32_t {
+  kNothing = TUNEDGEMM_ORIGIN_NOTHING,           ///< no kernel: D has no elements
+  kTuned = TUNEDGEMM_ORIGIN_TUNED,               ///< the problem's winner
+  kStale = TUNEDGEMM_ORIGIN_STALE,               ///< a winner, with another compiler or driver
+  kOtherM = TUNEDGEMM_ORIGIN_OTHER_M,            ///< a stored kernel tuned for another M
+  kOtherDevice = TUNEDGEMM_ORIGIN_OTHER_DEVICE,  ///< a stored kernel tuned on a similar device
+  kNearest = TUNEDGEMM_ORIGIN_NEAREST,           ///< of the most similar tuned problem
+  kModel = TUNEDGEMM_ORIGIN_MODEL,               ///< the cost model's choice
+  kLinkedIn = TUNEDGEMM_ORIGIN_LINKED_IN,        ///< the kernel in the library
+};
+
 /// A status other than TUNEDGEMM_STATUS_OK. what() contains the name of the status and
 /// tunedgemm_error_message().
 class Error : public std::runtime_error {
@@ -35,12 +138,12 @@ class Error : public std::runtime_error {
   explicit Error(tunedgemm_status status)
       : std::runtime_error(std::string(tunedgemm_status_name(status)) + ": " +
                            tunedgemm_error_message()),
-        status_(status) {}
+        status_(static_cast<Status>(status)) {}
   /// The status that the C function returned.
-  tunedgemm_status status() const noexcept { return status_; }
+  Status status() const noexcept { return status_; }
 
  private:
-  tunedgemm_status status_;
+  Status status_;
 };
 
 /// Throws Error unless `status` is TUNEDGEMM_STATUS_OK. For programs that call the C functions.
@@ -52,41 +155,41 @@ inline void check(tunedgemm_status status) {
 
 /// The options of a context: the members of tunedgemm_context_options, with the same defaults.
 struct ContextOptions {
-  tunedgemm_backend backend = TUNEDGEMM_BACKEND_AUTO;  ///< where to compute
-  int ordinal = 0;                                     ///< of the CUDA device
-  int host_threads = 0;                                ///< 0: $TUNEDGEMM_THREADS, else all cores
-  const char* cache_path = nullptr;                    ///< null: the default file
-  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< for problems without a winner
-  tunedgemm_rigor rigor = TUNEDGEMM_RIGOR_DEFAULT;     ///< how much a tuning spends
-  double tune_seconds = 0;                             ///< 0: the rigor's
-  int tune_candidates = 0;                             ///< 0: the rigor's
+  Backend backend = Backend::kAuto;  ///< where to compute
+  int ordinal = 0;                   ///< of the CUDA device
+  int host_threads = 0;              ///< 0: $TUNEDGEMM_THREADS, else all cores
+  const char* cache_path = nullptr;  ///< null: the default file
+  Policy policy = Policy::kDefault;  ///< for problems without a winner
+  Rigor rigor = Rigor::kDefault;     ///< how much a tuning spends
+  double tune_seconds = 0;           ///< 0: the rigor's
+  int tune_candidates = 0;           ///< 0: the rigor's
 };
 
 /// The multiplication: the members of tunedgemm_problem. The defaults are f32, row-major, packed,
 /// batch 1, no activation, no bias and default numerics.
 struct Problem {
-  std::int64_t m = 0,                                   ///< rows of op(A), C and D
-      n = 0,                                            ///< columns of op(B), C and D
-      k = 0,                                            ///< columns of op(A) and rows of op(B)
-      batch = 1;                                        ///< number of products
-  tunedgemm_type type_a = TUNEDGEMM_TYPE_F32,           ///< element type of A
-      type_b = TUNEDGEMM_TYPE_F32,                      ///< of B
-      type_d = TUNEDGEMM_TYPE_F32;                      ///< of D, C and the bias
-  tunedgemm_order order_a = TUNEDGEMM_ORDER_ROW_MAJOR,  ///< how op(A) lies in memory
-      order_b = TUNEDGEMM_ORDER_ROW_MAJOR;              ///< how op(B) lies in memory
-  tunedgemm_order order_c = TUNEDGEMM_ORDER_ROW_MAJOR,  ///< how C lies in memory
-      order_d = TUNEDGEMM_ORDER_ROW_MAJOR;              ///< how D lies in memory
-  std::int64_t lda = 0,             ///< leading dimension of A in elements; 0: packed
-      ldb = 0,                      ///< of B
-      ldc = 0,                      ///< of C
-      ldd = 0;                      ///< of D
-  std::int64_t batch_stride_a = 0,  ///< elements from one A to the next; 0: packed
-      batch_stride_b = 0,           ///< from one B to the next
-      batch_stride_c = 0,           ///< from one C to the next
-      batch_stride_d = 0;           ///< from one D to the next
-  tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
-  tunedgemm_bias bias = TUNEDGEMM_BIAS_NONE;                    ///< whether a bias is added
-  tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< of products and sums
+  std::int64_t m = 0,                         ///< rows of op(A), C and D
+      n = 0,                                  ///< columns of op(B), C and D
+      k = 0,                                  ///< columns of op(A) and rows of op(B)
+      batch = 1;                              ///< number of products
+  Type type_a = Type::kF32,                   ///< element type of A
+      type_b = Type::kF32,                    ///< of B
+      type_d = Type::kF32;                    ///< of D, C and the bias
+  Order order_a = Order::kRowMajor,           ///< how op(A) lies in memory
+      order_b = Order::kRowMajor;             ///< how op(B) lies in memory
+  Order order_c = Order::kRowMajor,           ///< how C lies in memory
+      order_d = Order::kRowMajor;             ///< how D lies in memory
+  std::int64_t lda = 0,                       ///< leading dimension of A in elements; 0: packed
+      ldb = 0,                                ///< of B
+      ldc = 0,                                ///< of C
+      ldd = 0;                                ///< of D
+  std::int64_t batch_stride_a = 0,            ///< elements from one A to the next; 0: packed
+      batch_stride_b = 0,                     ///< from one B to the next
+      batch_stride_c = 0,                     ///< from one C to the next
+      batch_stride_d = 0;                     ///< from one D to the next
+  Activation activation = Activation::kNone;  ///< applied last
+  Bias bias = Bias::kNone;                    ///< whether a bias is added
+  Numerics numerics = Numerics::kDefault;     ///< of products and sums
 
   /// The same values as a C struct.
   tunedgemm_problem c_struct() const noexcept {
@@ -95,13 +198,13 @@ struct Problem {
             .n = n,
             .k = k,
             .batch = batch,
-            .type_a = type_a,
-            .type_b = type_b,
-            .type_d = type_d,
-            .order_a = order_a,
-            .order_b = order_b,
-            .order_c = order_c,
-            .order_d = order_d,
+            .type_a = static_cast<tunedgemm_type>(type_a),
+            .type_b = static_cast<tunedgemm_type>(type_b),
+            .type_d = static_cast<tunedgemm_type>(type_d),
+            .order_a = static_cast<tunedgemm_order>(order_a),
+            .order_b = static_cast<tunedgemm_order>(order_b),
+            .order_c = static_cast<tunedgemm_order>(order_c),
+            .order_d = static_cast<tunedgemm_order>(order_d),
             .lda = lda,
             .ldb = ldb,
             .ldc = ldc,
@@ -110,9 +213,9 @@ struct Problem {
             .batch_stride_b = batch_stride_b,
             .batch_stride_c = batch_stride_c,
             .batch_stride_d = batch_stride_d,
-            .activation = activation,
-            .bias = bias,
-            .numerics = numerics};
+            .activation = static_cast<tunedgemm_activation>(activation),
+            .bias = static_cast<tunedgemm_bias>(bias),
+            .numerics = static_cast<tunedgemm_numerics>(numerics)};
   }
 };
 
@@ -128,7 +231,7 @@ struct Buffers {
   const float* scale_b = nullptr;   ///< one value; null: 1
   double alpha = 1,                 ///< factor of the product
       beta = 0;                     ///< factor of C
-  float slope = 0.01f;              ///< of TUNEDGEMM_ACTIVATION_LEAKY_RELU
+  float slope = 0.01f;              ///< of Activation::kLeakyRelu
   void* workspace = nullptr;        ///< see Plan::workspace_bytes()
   std::size_t workspace_bytes = 0;  ///< of `workspace`
 
@@ -152,32 +255,19 @@ struct Buffers {
 
 /// The options of a plan: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
-  tunedgemm_policy policy = TUNEDGEMM_POLICY_DEFAULT;  ///< DEFAULT: the context's
-  tunedgemm_launch_regime launch_regime =
-      TUNEDGEMM_LAUNCH_ISOLATED;  ///< the kernels around a launch
-  const char* name = nullptr;     ///< for requests; null: none
-  double accepted_loss = 0;       ///< with TUNE or COMPILE; 0.05 accepts a kernel within 5 %
+  Policy policy = Policy::kDefault;                      ///< kDefault: the context's
+  LaunchRegime launch_regime = LaunchRegime::kIsolated;  ///< the kernels around a launch
+  const char* name = nullptr;                            ///< for requests; null: none
+  double accepted_loss = 0;  ///< with kTune or kCompile; 0.05 accepts a kernel within 5 %
 
   /// The same values as a C struct.
   tunedgemm_plan_options c_struct() const noexcept {
     return {.struct_size = sizeof(tunedgemm_plan_options),
-            .policy = policy,
-            .launch_regime = launch_regime,
+            .policy = static_cast<tunedgemm_policy>(policy),
+            .launch_regime = static_cast<tunedgemm_launch_regime>(launch_regime),
             .name = name,
             .accepted_loss = accepted_loss};
   }
-};
-
-/// Where the kernel of a plan comes from; see tunedgemm_plan_origin.
-enum class PlanOrigin : std::int32_t {
-  kNothing = TUNEDGEMM_ORIGIN_NOTHING,           ///< no kernel: D has no elements
-  kTuned = TUNEDGEMM_ORIGIN_TUNED,               ///< the problem's winner
-  kStale = TUNEDGEMM_ORIGIN_STALE,               ///< a winner, with another compiler or driver
-  kOtherM = TUNEDGEMM_ORIGIN_OTHER_M,            ///< a stored kernel tuned for another M
-  kOtherDevice = TUNEDGEMM_ORIGIN_OTHER_DEVICE,  ///< a stored kernel tuned on a similar device
-  kNearest = TUNEDGEMM_ORIGIN_NEAREST,           ///< of the most similar tuned problem
-  kModel = TUNEDGEMM_ORIGIN_MODEL,               ///< the cost model's choice
-  kLinkedIn = TUNEDGEMM_ORIGIN_LINKED_IN,        ///< the kernel in the library
 };
 
 /// The kernel that a plan runs now, and its tuning: the members of tunedgemm_plan_info.
@@ -240,12 +330,12 @@ class Plan {
 
 /// The result for one problem of Context::prepare(): the members of tunedgemm_progress.
 struct Progress {
-  std::size_t index = 0;                          ///< of the problem in the list
-  std::size_t count = 0;                          ///< of the problems
-  std::optional<Plan> plan;                       ///< empty on failure
-  tunedgemm_status status = TUNEDGEMM_STATUS_OK;  ///< of the problem
-  std::string_view message;                       ///< the failure; lives during the call
-  double seconds = 0;                             ///< since prepare() began
+  std::size_t index = 0;        ///< of the problem in the list
+  std::size_t count = 0;        ///< of the problems
+  std::optional<Plan> plan;     ///< empty on failure
+  Status status = Status::kOk;  ///< of the problem
+  std::string_view message;     ///< the failure; lives during the call
+  double seconds = 0;           ///< since prepare() began
 };
 
 /// One device and one cache. Move-only. Any number of threads may use it at once, but not while it
@@ -256,12 +346,12 @@ class Context {
   explicit Context(const ContextOptions& options = {}) {
     tunedgemm_context_options c_options;
     tunedgemm_context_options_init(&c_options);
-    c_options.backend = options.backend;
+    c_options.backend = static_cast<tunedgemm_backend>(options.backend);
     c_options.ordinal = options.ordinal;
     c_options.host_threads = options.host_threads;
     c_options.cache_path = options.cache_path;
-    c_options.policy = options.policy;
-    c_options.rigor = options.rigor;
+    c_options.policy = static_cast<tunedgemm_policy>(options.policy);
+    c_options.rigor = static_cast<tunedgemm_rigor>(options.rigor);
     c_options.tune_seconds = options.tune_seconds;
     c_options.tune_candidates = options.tune_candidates;
     tunedgemm_context* made = nullptr;
@@ -305,7 +395,7 @@ class Context {
         Progress progress{.index = c_progress->index,
                           .count = c_progress->count,
                           .plan = std::nullopt,
-                          .status = c_progress->status,
+                          .status = static_cast<Status>(c_progress->status),
                           .message = c_progress->message,
                           .seconds = c_progress->seconds};
         if (c_progress->plan != nullptr) {
