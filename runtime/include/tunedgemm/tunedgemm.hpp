@@ -7,6 +7,8 @@
 ///
 /// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error when its C
 /// counterpart returns a status other than TUNEDGEMM_STATUS_OK; it may also throw std::bad_alloc.
+/// A function whose name begins with `try_` throws nothing and returns a tunedgemm::Result. With
+/// -fno-exceptions the functions that throw are missing.
 
 #include <chrono>
 #include <concepts>
@@ -14,12 +16,14 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tunedgemm/tunedgemm.h"
@@ -130,28 +134,115 @@ enum class PlanOrigin : std::int32_t {
   kLinkedIn = TUNEDGEMM_ORIGIN_LINKED_IN,        ///< the kernel in the library
 };
 
-/// A status other than TUNEDGEMM_STATUS_OK. what() contains the name of the status and
-/// tunedgemm_error_message().
+#ifdef __cpp_exceptions
+/// A status other than Status::kOk. what() contains the name of the status and the message.
 class Error : public std::runtime_error {
  public:
-  /// Must be constructed on the thread of the failed call, right after that call.
-  explicit Error(tunedgemm_status status)
-      : std::runtime_error(std::string(tunedgemm_status_name(status)) + ": " +
-                           tunedgemm_error_message()),
-        status_(static_cast<Status>(status)) {}
-  /// The status that the C function returned.
+  /// The failure of a call, with its message.
+  Error(Status status, const std::string& message)
+      : std::runtime_error(tunedgemm_status_name(static_cast<tunedgemm_status>(status)) +
+                           (": " + message)),
+        status_(status) {}
+  /// The status of the call that failed.
   Status status() const noexcept { return status_; }
 
  private:
   Status status_;
 };
+#endif
 
+template <class T = void>
+class Result;
+
+/// The outcome of a call that does not throw: success, or a status with a message.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  /// A success.
+  Result() noexcept = default;
+  /// A failure. Without memory for the message, the message is empty.
+  Result(Status status, const char* message) noexcept : status_(status), message_(text(message)) {}
+  /// The outcome of a C function. Must be constructed on the thread of the call, right after it.
+  explicit Result(tunedgemm_status status) noexcept {
+    if (status != TUNEDGEMM_STATUS_OK) {
+      *this = Result(static_cast<Status>(status), tunedgemm_error_message());
+    }
+  }
+  /// Whether the call succeeded.
+  explicit operator bool() const noexcept { return status_ == Status::kOk; }
+  /// Status::kOk, or the kind of failure.
+  Status status() const noexcept { return status_; }
+  /// The failure as a sentence; "" on success.
+  const std::string& message() const noexcept { return message_; }
+#ifdef __cpp_exceptions
+  /// Throws Error on failure.
+  void value() const {
+    if (!*this) {
+      throw Error(status_, message_);
+    }
+  }
+#endif
+
+ private:
+  static std::string text(const char* message) noexcept {
+#ifdef __cpp_exceptions
+    try {
+      return message;
+    } catch (const std::bad_alloc&) {
+      return {};
+    }
+#else
+    return message;
+#endif
+  }
+
+  Status status_ = Status::kOk;
+  std::string message_;
+};
+
+/// The outcome of a call that does not throw and returns a `T`: the value, or a failure.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  /// A success.
+  Result(T value) noexcept : value_(std::move(value)) {}
+  /// A failure.
+  Result(Result<void> failure) noexcept : failure_(std::move(failure)) {}
+  /// Whether the call succeeded.
+  explicit operator bool() const noexcept { return value_.has_value(); }
+  /// Status::kOk, or the kind of failure.
+  Status status() const noexcept { return failure_.status(); }
+  /// The failure as a sentence; "" on success.
+  const std::string& message() const noexcept { return failure_.message(); }
+  /// The value; only on success.
+  T& operator*() & noexcept { return *value_; }
+  /// The value; only on success.
+  const T& operator*() const& noexcept { return *value_; }
+  /// The value, to be moved; only on success.
+  T&& operator*() && noexcept { return *std::move(value_); }
+  /// Access to the value; only on success.
+  T* operator->() noexcept { return &*value_; }
+  /// Access to the value; only on success.
+  const T* operator->() const noexcept { return &*value_; }
+#ifdef __cpp_exceptions
+  /// The value. Throws Error on failure.
+  T value() && {
+    failure_.value();
+    return *std::move(value_);
+  }
+#endif
+
+ private:
+  Result<void> failure_;
+  std::optional<T> value_;
+};
+
+#ifdef __cpp_exceptions
 /// Throws Error unless `status` is TUNEDGEMM_STATUS_OK. For programs that call the C functions.
 inline void check(tunedgemm_status status) {
-  if (status != TUNEDGEMM_STATUS_OK) {
-    throw Error(status);
-  }
+  Result<>(status).value();
 }
+#endif
 
 /// The options of a context: the members of tunedgemm_context_options, with the same defaults.
 struct ContextOptions {
@@ -294,15 +385,23 @@ class Plan {
  public:
   /// Wraps a plan that tunedgemm_plan_create() made.
   explicit Plan(const tunedgemm_plan* plan) noexcept : plan_(plan) {}
-  /// Launches on `stream`; see tunedgemm_run(). Throws Error.
-  void run(const Buffers& buffers, void* stream = nullptr) const {
+  /// Like run(), but returns the failure.
+  Result<> try_run(const Buffers& buffers, void* stream = nullptr) const noexcept {
     const tunedgemm_buffers c_buffers = buffers.c_struct();
-    check(tunedgemm_run(plan_, &c_buffers, stream));
+    return Result<>(tunedgemm_run(plan_, &c_buffers, stream));
   }
   /// Bytes of workspace that launches can use; 0 for none. See tunedgemm_plan_workspace_bytes().
   std::size_t workspace_bytes() const noexcept { return tunedgemm_plan_workspace_bytes(plan_); }
   /// One line for people, which lives as long as the context.
   std::string_view description() const noexcept { return tunedgemm_plan_description(plan_); }
+  /// For the C functions; the context still owns the plan.
+  const tunedgemm_plan* get() const noexcept { return plan_; }
+
+#ifdef __cpp_exceptions
+  /// Launches on `stream`; see tunedgemm_run(). Throws Error.
+  void run(const Buffers& buffers, void* stream = nullptr) const {
+    try_run(buffers, stream).value();
+  }
   /// The kernel that the plan runs now, and its tuning; see tunedgemm_plan_get_info(). Throws Error.
   PlanInfo info() const {
     tunedgemm_plan_info info;
@@ -323,6 +422,7 @@ class Plan {
             .spent_seconds = info.spent_seconds,
             .tuned_with = info.tuned_with};
   }
+#endif
 
  private:
   const tunedgemm_plan* plan_;
@@ -342,8 +442,8 @@ struct Progress {
 /// is moved or destroyed. A const context makes plans and tunes, too, but cannot be frozen.
 class Context {
  public:
-  /// Opens the device and the cache; see tunedgemm_context_create(). Throws Error.
-  explicit Context(const ContextOptions& options = {}) {
+  /// Like the constructor, but returns the failure.
+  static Result<Context> try_create(const ContextOptions& options = {}) noexcept {
     tunedgemm_context_options c_options;
     tunedgemm_context_options_init(&c_options);
     c_options.backend = static_cast<tunedgemm_backend>(options.backend);
@@ -355,21 +455,43 @@ class Context {
     c_options.tune_seconds = options.tune_seconds;
     c_options.tune_candidates = options.tune_candidates;
     tunedgemm_context* made = nullptr;
-    check(tunedgemm_context_create(&c_options, &made));
-    context_.reset(made);
+    Result<> created(tunedgemm_context_create(&c_options, &made));
+    return created ? Result(Context(made)) : Result<Context>(std::move(created));
   }
+
+  /// Like plan(), but returns the failure.
+  Result<Plan> try_plan(const Problem& problem, const Buffers& buffers,
+                        const PlanOptions& options = {}) const noexcept {
+    const tunedgemm_problem c_problem = problem.c_struct();
+    const tunedgemm_buffers c_buffers = buffers.c_struct();
+    const tunedgemm_plan_options c_options = options.c_struct();
+    const tunedgemm_plan* made = nullptr;
+    Result<> created(
+        tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &c_options, &made));
+    return created ? Result(Plan(made)) : Result<Plan>(std::move(created));
+  }
+
+  /// Several lines for people: device, toolchain, cache, and plans by origin.
+  std::string report() const {
+    std::string text(tunedgemm_context_report(context_.get(), nullptr, 0), '\0');
+    tunedgemm_context_report(context_.get(), text.data(), text.size());
+    text.pop_back();
+    return text;
+  }
+
+  /// For the C functions; this object still owns the context.
+  tunedgemm_context* get() const noexcept { return context_.get(); }
+
+#ifdef __cpp_exceptions
+  /// Opens the device and the cache; see tunedgemm_context_create(). Throws Error.
+  explicit Context(const ContextOptions& options = {}) : Context(try_create(options).value()) {}
 
   /// Finds or makes the plan for a problem; may read the cache, compile and tune. Only these
   /// properties of the buffers matter: the alignments, whether alpha and beta are 0, whether C is
   /// D, and whether the device can use the pointers that are not null. See tunedgemm_plan_create().
   /// Throws Error.
   Plan plan(const Problem& problem, const Buffers& buffers, const PlanOptions& options = {}) const {
-    const tunedgemm_problem c_problem = problem.c_struct();
-    const tunedgemm_buffers c_buffers = buffers.c_struct();
-    const tunedgemm_plan_options c_options = options.c_struct();
-    const tunedgemm_plan* made = nullptr;
-    check(tunedgemm_plan_create(context_.get(), &c_problem, &c_buffers, &c_options, &made));
-    return Plan(made);
+    return try_plan(problem, buffers, options).value();
   }
 
   /// Makes the plans of a list of problems ahead of time; see tunedgemm_prepare(). Calls
@@ -424,21 +546,15 @@ class Context {
     prepare(problems, options, [](const Progress&) {});
   }
 
-  /// Several lines for people: device, toolchain, cache, and plans by origin.
-  std::string report() const {
-    std::string text(tunedgemm_context_report(context_.get(), nullptr, 0), '\0');
-    tunedgemm_context_report(context_.get(), text.data(), text.size());
-    text.pop_back();
-    return text;
-  }
-
   /// Ends background tuning for good; see tunedgemm_context_freeze(). Throws Error.
-  void freeze() { check(tunedgemm_context_freeze(context_.get())); }
-
-  /// For the C functions; this object still owns the context.
-  tunedgemm_context* get() const noexcept { return context_.get(); }
+  void freeze() {
+    check(tunedgemm_context_freeze(context_.get()));
+  }
+#endif
 
  private:
+  explicit Context(tunedgemm_context* context) noexcept : context_(context) {}
+
   struct Destroy {
     void operator()(tunedgemm_context* context) const noexcept {
       tunedgemm_context_destroy(context);
@@ -447,23 +563,37 @@ class Context {
   std::unique_ptr<tunedgemm_context, Destroy> context_;
 };
 
+/// Like tuned_matmul(), but returns the failure.
+inline Result<> try_matmul(const Context& context, const Problem& problem, const Buffers& buffers,
+                           void* stream = nullptr) noexcept {
+  const tunedgemm_problem c_problem = problem.c_struct();
+  const tunedgemm_buffers c_buffers = buffers.c_struct();
+  return Result<>(tunedgemm_matmul(context.get(), &c_problem, &c_buffers, stream));
+}
+
+/// Like tuned_matmul(), but returns the failure.
+inline Result<> try_matmul(const Problem& problem, const Buffers& buffers,
+                           void* stream = nullptr) noexcept {
+  const tunedgemm_problem c_problem = problem.c_struct();
+  const tunedgemm_buffers c_buffers = buffers.c_struct();
+  return Result<>(tunedgemm_matmul(nullptr, &c_problem, &c_buffers, stream));
+}
+
+#ifdef __cpp_exceptions
 /// D = act(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias) on the context's device,
 /// for each batch index. Finds, tunes or chooses a kernel and launches it on `stream`; see
 /// tunedgemm_matmul(). Throws Error.
 inline void tuned_matmul(const Context& context, const Problem& problem, const Buffers& buffers,
                          void* stream = nullptr) {
-  const tunedgemm_problem c_problem = problem.c_struct();
-  const tunedgemm_buffers c_buffers = buffers.c_struct();
-  check(tunedgemm_matmul(context.get(), &c_problem, &c_buffers, stream));
+  try_matmul(context, problem, buffers, stream).value();
 }
 
 /// Like the overload with a context, on the process's own context for the calling thread's device:
 /// its current GPU, or the host if there is no GPU. The first call creates this context, with
 /// default options. The context is never destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
-  const tunedgemm_problem c_problem = problem.c_struct();
-  const tunedgemm_buffers c_buffers = buffers.c_struct();
-  check(tunedgemm_matmul(nullptr, &c_problem, &c_buffers, stream));
+  try_matmul(problem, buffers, stream).value();
 }
+#endif
 
 }  // namespace tunedgemm
