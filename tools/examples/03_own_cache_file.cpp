@@ -7,6 +7,7 @@
 #include <vector>
 
 int main() {
+  using tunedgemm::Matrix;
   const std::int64_t m = 96, n = 96, k = 96;
   std::vector<double> a(m * k, 1.0), b(k * n, 1.0), d(m * n);
   const auto file = std::filesystem::current_path() / "tunedgemm-example.db";
@@ -16,14 +17,8 @@ int main() {
     tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
                                 .cache_path = file.c_str(),
                                 .rigor = tunedgemm::Rigor::kQuick});
-    tunedgemm::tuned_matmul(context,
-                            {.m = m,
-                             .n = n,
-                             .k = k,
-                             .type_a = tunedgemm::Type::kF64,
-                             .type_b = tunedgemm::Type::kF64,
-                             .type_d = tunedgemm::Type::kF64},
-                            {.a = a.data(), .b = b.data(), .d = d.data()});
+    tunedgemm::tuned_matmul(context, Matrix(a.data(), m, k), Matrix(b.data(), k, n),
+                            Matrix(d.data(), m, n));
     std::printf("%s context:\n%s\n", moment, context.report().c_str());
   }
   return d[0] == 96.0 ? 0 : 1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 int main() {
+  using tunedgemm::Matrix;
   const auto file = std::filesystem::current_path() / "tunedgemm-prewarmed.db";
   std::filesystem::remove(file);
   const std::int64_t n = 64, k = 64;
@@ -38,8 +39,8 @@ int main() {
                                     .policy = tunedgemm::Policy::kStored});
   std::vector<float> a(13 * k, 1.0f), b(k * n, 1.0f), d(13 * n);
   for (const std::int64_t m : {8, 13}) {
-    tunedgemm::tuned_matmul(serving, {.m = m, .n = n, .k = k},
-                            {.a = a.data(), .b = b.data(), .d = d.data()});
+    tunedgemm::tuned_matmul(serving, Matrix(a.data(), m, k), Matrix(b.data(), k, n),
+                            Matrix(d.data(), m, n));
   }
   std::printf("while serving:\n%s\n", serving.report().c_str());
   return d[0] == 64.0f ? 0 : 1;

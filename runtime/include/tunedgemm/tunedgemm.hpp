@@ -3,6 +3,11 @@
 /// @file tunedgemm.hpp A header-only wrapper of tunedgemm.h for C++20, with default values,
 /// ownership and exceptions.
 ///
+///     tunedgemm::Matrix a(a_pointer, 512, 256), b(b_pointer, 256, 128), d(d_pointer, 512, 128);
+///     tunedgemm::tuned_matmul(a, b, d, {.activation = tunedgemm::Activation::kRelu});
+///
+/// The same with the members of the C structs, for types that are known only at run time:
+///
 ///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
 ///
 /// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error when its C
@@ -10,10 +15,13 @@
 /// A function whose name begins with `try_` throws nothing and returns a tunedgemm::Result. With
 /// -fno-exceptions the functions that throw are missing.
 
+#include <array>
 #include <chrono>
+#include <cinttypes>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <new>
@@ -27,6 +35,13 @@
 #include <vector>
 
 #include "tunedgemm/tunedgemm.h"
+
+/// @cond
+struct __half;  // of the CUDA toolkit
+struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+/// @endcond
 
 /// The namespace of this library.
 namespace tunedgemm {
@@ -214,6 +229,8 @@ class [[nodiscard]] Result {
   Status status() const noexcept { return failure_.status(); }
   /// The failure as a sentence; "" on success.
   const std::string& message() const noexcept { return failure_.message(); }
+  /// The failure without the value's type, to be returned by another function.
+  Result<void> failure() && noexcept { return std::move(failure_); }
   /// The value; only on success.
   T& operator*() & noexcept { return *value_; }
   /// The value; only on success.
@@ -343,6 +360,168 @@ struct Buffers {
             .workspace_bytes = workspace_bytes};
   }
 };
+
+/// A batch stride of A, B or C: all batch indices use the same matrix.
+inline constexpr std::int64_t kBroadcast = TUNEDGEMM_BROADCAST;
+
+/// The element type of a Matrix<T>; Type{} if there is none. A program may specialise it for its
+/// own type with the bits of a Type.
+template <class T>
+inline constexpr Type type_of = Type{};
+/// @cond
+template <>
+inline constexpr Type type_of<double> = Type::kF64;
+template <>
+inline constexpr Type type_of<float> = Type::kF32;
+template <>
+inline constexpr Type type_of<__half> = Type::kF16;
+template <>
+inline constexpr Type type_of<__nv_bfloat16> = Type::kBF16;
+template <>
+inline constexpr Type type_of<__nv_fp8_e4m3> = Type::kE4M3;
+template <>
+inline constexpr Type type_of<__nv_fp8_e5m2> = Type::kE5M2;
+template <>
+inline constexpr Type type_of<std::int8_t> = Type::kS8;
+template <>
+inline constexpr Type type_of<std::int32_t> = Type::kS32;
+/// @endcond
+
+/// How a matrix lies in memory.
+struct MatrixLayout {
+  Order order = Order::kRowMajor;      ///< of the elements
+  std::int64_t leading_dimension = 0;  ///< in elements; 0: packed
+  std::int64_t batch_stride = 0;       ///< elements from one matrix to the next; 0: packed
+};
+
+/// A matrix in the caller's memory: op(A), op(B), C or D. A plain value that owns nothing.
+template <class T>
+class Matrix {
+  static_assert(type_of<std::remove_const_t<T>> != Type{},
+                "the elements of a Matrix are float, double, std::int8_t, std::int32_t, __half, "
+                "__nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2, or of a type for which the program "
+                "specialises tunedgemm::type_of");
+
+ public:
+  /// A matrix of `rows` x `columns` elements; row-major and packed, unless `layout` says otherwise.
+  constexpr Matrix(T* data, std::int64_t rows, std::int64_t columns,
+                   const MatrixLayout& layout = {}) noexcept
+      : data_(data), rows_(rows), columns_(columns), layout_(layout) {}
+  /// The same matrix, to be read only.
+  constexpr operator Matrix<const T>() const noexcept requires(!std::is_const_v<T>) {
+    return {data_, rows_, columns_, layout_};
+  }
+  /// The first element, in memory of the context's device.
+  constexpr T* data() const noexcept { return data_; }
+  /// Rows of one matrix.
+  constexpr std::int64_t rows() const noexcept { return rows_; }
+  /// Columns of one matrix.
+  constexpr std::int64_t columns() const noexcept { return columns_; }
+  /// How the matrix lies in memory.
+  constexpr const MatrixLayout& layout() const noexcept { return layout_; }
+
+ private:
+  T* data_;
+  std::int64_t rows_, columns_;
+  MatrixLayout layout_;
+};
+
+/// All but the matrices A, B and D of a product whose D has elements of type `T`.
+template <class T>
+struct ProductOptions {
+  std::optional<Matrix<const T>> c = {};      ///< C, which may be D
+  double alpha = 1,                           ///< factor of the product
+      beta = 1;                               ///< factor of C, if there is a C
+  const T* bias_per_row = nullptr;            ///< M values, one for each row of D
+  const T* bias_per_column = nullptr;         ///< N values, one for each column of D
+  Activation activation = Activation::kNone;  ///< applied last
+  float slope = 0.01f;                        ///< of Activation::kLeakyRelu
+  const float* scale_a = nullptr;             ///< one value; null: 1
+  const float* scale_b = nullptr;             ///< one value; null: 1
+  Numerics numerics = Numerics::kDefault;     ///< of products and sums
+  std::int64_t batch = 1;                     ///< number of products
+};
+
+/// A multiplication of matrices, for tuned_matmul(), Context::plan() and Plan::run().
+struct Product {
+  Problem problem;  ///< the shapes, types and layouts
+  Buffers buffers;  ///< the pointers and factors
+};
+
+/// Like product(), but returns the failure.
+template <class A, class B, class D>
+Result<Product> try_product(
+    const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {}) noexcept {
+  static_assert(!std::is_const_v<D>, "D is written, so its elements must not be const");
+  std::array<char, 256> text;
+  if (a.columns() != b.rows() || d.rows() != a.rows() || d.columns() != b.columns()) {
+    std::snprintf(text.data(), text.size(),
+                  "A is %" PRId64 " x %" PRId64 ", B is %" PRId64 " x %" PRId64 " and D is %" PRId64
+                  " x %" PRId64 "; they must be M x K, K x N and M x N",
+                  a.rows(), a.columns(), b.rows(), b.columns(), d.rows(), d.columns());
+    return Result<>(Status::kInvalidArgument, text.data());
+  }
+  if (options.c && (options.c->rows() != d.rows() || options.c->columns() != d.columns())) {
+    std::snprintf(text.data(), text.size(),
+                  "C is %" PRId64 " x %" PRId64 " and D is %" PRId64 " x %" PRId64
+                  "; they must be of one size",
+                  options.c->rows(), options.c->columns(), d.rows(), d.columns());
+    return Result<>(Status::kInvalidArgument, text.data());
+  }
+  const bool has_row_bias = options.bias_per_row != nullptr;
+  const bool has_column_bias = options.bias_per_column != nullptr;
+  if (has_row_bias && has_column_bias) {
+    return Result<>(Status::kInvalidArgument,
+                    "there are bias_per_row and bias_per_column; use one of them");
+  }
+  const MatrixLayout layout_c = options.c ? options.c->layout() : MatrixLayout();
+  return Product{.problem = {.m = a.rows(),
+                             .n = b.columns(),
+                             .k = a.columns(),
+                             .batch = options.batch,
+                             .type_a = type_of<std::remove_const_t<A>>,
+                             .type_b = type_of<std::remove_const_t<B>>,
+                             .type_d = type_of<std::remove_const_t<D>>,
+                             .order_a = a.layout().order,
+                             .order_b = b.layout().order,
+                             .order_c = layout_c.order,
+                             .order_d = d.layout().order,
+                             .lda = a.layout().leading_dimension,
+                             .ldb = b.layout().leading_dimension,
+                             .ldc = layout_c.leading_dimension,
+                             .ldd = d.layout().leading_dimension,
+                             .batch_stride_a = a.layout().batch_stride,
+                             .batch_stride_b = b.layout().batch_stride,
+                             .batch_stride_c = layout_c.batch_stride,
+                             .batch_stride_d = d.layout().batch_stride,
+                             .activation = options.activation,
+                             .bias = has_row_bias      ? Bias::kPerRow
+                                     : has_column_bias ? Bias::kPerColumn
+                                                       : Bias::kNone,
+                             .numerics = options.numerics},
+                 .buffers = {.a = a.data(),
+                             .b = b.data(),
+                             .c = options.c ? options.c->data() : nullptr,
+                             .d = d.data(),
+                             .bias = has_row_bias ? options.bias_per_row : options.bias_per_column,
+                             .scale_a = options.scale_a,
+                             .scale_b = options.scale_b,
+                             .alpha = options.alpha,
+                             .beta = options.c ? options.beta : 0,
+                             .slope = options.slope}};
+}
+
+#ifdef __cpp_exceptions
+/// The multiplication D = act(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias) of these
+/// matrices: op(A) is M x K, op(B) is K x N, C and D are M x N. Throws Error if the sizes do not
+/// fit.
+template <class A, class B, class D>
+Product product(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+                const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {}) {
+  return try_product(a, b, d, options).value();
+}
+#endif
 
 /// The options of a plan: the members of tunedgemm_plan_options, with the same defaults.
 struct PlanOptions {
@@ -579,6 +758,27 @@ inline Result<> try_matmul(const Problem& problem, const Buffers& buffers,
   return Result<>(tunedgemm_matmul(nullptr, &c_problem, &c_buffers, stream));
 }
 
+/// Like tuned_matmul(), but returns the failure.
+template <class A, class B, class D>
+Result<> try_matmul(
+    const Context& context, const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
+    void* stream = nullptr) noexcept {
+  Result<Product> made = try_product(a, b, d, options);
+  return made ? try_matmul(context, made->problem, made->buffers, stream)
+              : std::move(made).failure();
+}
+
+/// Like tuned_matmul(), but returns the failure.
+template <class A, class B, class D>
+Result<> try_matmul(
+    const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
+    void* stream = nullptr) noexcept {
+  Result<Product> made = try_product(a, b, d, options);
+  return made ? try_matmul(made->problem, made->buffers, stream) : std::move(made).failure();
+}
+
 #ifdef __cpp_exceptions
 /// D = act(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias) on the context's device,
 /// for each batch index. Finds, tunes or chooses a kernel and launches it on `stream`; see
@@ -593,6 +793,25 @@ inline void tuned_matmul(const Context& context, const Problem& problem, const B
 /// default options. The context is never destroyed. Throws Error.
 inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* stream = nullptr) {
   try_matmul(problem, buffers, stream).value();
+}
+
+/// Multiplies matrices on the context's device; see product() and the overload with a Problem.
+/// Throws Error.
+template <class A, class B, class D>
+void tuned_matmul(const Context& context, const Matrix<A>& a, const Matrix<B>& b,
+                  const Matrix<D>& d,
+                  const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
+                  void* stream = nullptr) {
+  try_matmul(context, a, b, d, options, stream).value();
+}
+
+/// Multiplies matrices on the process's own context; see product() and the overload with a Problem.
+/// Throws Error.
+template <class A, class B, class D>
+void tuned_matmul(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+                  const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
+                  void* stream = nullptr) {
+  try_matmul(a, b, d, options, stream).value();
 }
 #endif
 

@@ -15,13 +15,18 @@ int main() {
     std::fprintf(stderr, "%s\n", context.message().c_str());
     return 1;
   }
-  const tunedgemm::Problem problem{.m = 4, .n = 5, .k = 6};
   std::vector<float> a(4 * 6, 1.0f), b(6 * 5, 2.0f), d(4 * 5);
-  const tunedgemm::Buffers buffers{.a = a.data(), .b = b.data(), .d = d.data()};
-  if (!tunedgemm::try_matmul(*context, problem, buffers) || d[19] != 12.0f) {
+  const tunedgemm::Matrix a_matrix(a.data(), 4, 6), b_matrix(b.data(), 6, 5);
+  const tunedgemm::Matrix d_matrix(d.data(), 4, 5);
+  if (!tunedgemm::try_matmul(*context, a_matrix, b_matrix, d_matrix) || d[19] != 12.0f) {
     return 2;
   }
   d[19] = 0;
+  const Result<tunedgemm::Product> product = tunedgemm::try_product(a_matrix, b_matrix, d_matrix);
+  if (!product || tunedgemm::try_product(a_matrix, b_matrix, a_matrix)) {
+    return 6;
+  }
+  const auto& [problem, buffers] = *product;
   const Result<Plan> plan = context->try_plan(problem, buffers);
   if (!plan || !plan->try_run(buffers) || d[19] != 12.0f) {
     return 3;
