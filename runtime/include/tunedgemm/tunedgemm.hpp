@@ -3,12 +3,15 @@
 /// @file tunedgemm.hpp A header-only wrapper of tunedgemm.h for C++20, with default values,
 /// ownership and exceptions.
 ///
-///     tunedgemm::Matrix a(a_pointer, 512, 256), b(b_pointer, 256, 128), d(d_pointer, 512, 128);
-///     tunedgemm::tuned_matmul(a, b, d, {.activation = tunedgemm::Activation::kRelu});
+///     using tunedgemm::Matrix;
+///     tunedgemm::tuned_matmul(Matrix(a, 512, 256), Matrix(b, 256, 128), Matrix(d, 512, 128),
+///                             {.activation = tunedgemm::Activation::kRelu});
 ///
-/// The same with the members of the C structs, for types that are known only at run time:
+/// The element types come from the pointers. For types that are known only at run time there are
+/// the members of the C structs:
 ///
-///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256}, {.a = a, .b = b, .d = d});
+///     tunedgemm::tuned_matmul({.m = 512, .n = 128, .k = 256, .type_a = type, .type_b = type},
+///                             {.a = a, .b = b, .d = d});
 ///
 /// The contracts are those of tunedgemm.h. A function throws tunedgemm::Error when its C
 /// counterpart returns a status other than TUNEDGEMM_STATUS_OK; it may also throw std::bad_alloc.
