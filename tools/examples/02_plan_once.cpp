@@ -7,19 +7,17 @@
 #include <vector>
 
 int main() {
+  using tunedgemm::Matrix;
   const std::int64_t m = 64, n = 512, k = 256;
   std::vector<float> a(m * k, 0.5f), b(k * n, -1.0f), bias(n, 100.0f), d(m * n);
   bias[0] = 200.0f;
 
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .rigor = TUNEDGEMM_RIGOR_QUICK});
-  const tunedgemm::Buffers buffers{
-      .a = a.data(), .b = b.data(), .d = d.data(), .bias = bias.data()};
-  const tunedgemm::Plan plan = context.plan({.m = m,
-                                             .n = n,
-                                             .k = k,
-                                             .activation = TUNEDGEMM_ACTIVATION_RELU,
-                                             .bias = TUNEDGEMM_BIAS_PER_COLUMN},
-                                            buffers);
+  const tunedgemm::Context context(
+      {.backend = tunedgemm::Backend::kHost, .rigor = tunedgemm::Rigor::kQuick});
+  const auto [problem, buffers] = tunedgemm::product(
+      Matrix(a.data(), m, k), Matrix(b.data(), k, n), Matrix(d.data(), m, n),
+      {.bias_per_column = bias.data(), .activation = tunedgemm::Activation::kRelu});
+  const tunedgemm::Plan plan = context.plan(problem, buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 
   constexpr int kCalls = 1000;

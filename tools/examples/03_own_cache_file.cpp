@@ -7,23 +7,18 @@
 #include <vector>
 
 int main() {
+  using tunedgemm::Matrix;
   const std::int64_t m = 96, n = 96, k = 96;
   std::vector<double> a(m * k, 1.0), b(k * n, 1.0), d(m * n);
   const auto file = std::filesystem::current_path() / "tunedgemm-example.db";
   std::filesystem::remove(file);
 
   for (const char* moment : {"first", "second"}) {
-    tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
+    tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
                                 .cache_path = file.c_str(),
-                                .rigor = TUNEDGEMM_RIGOR_QUICK});
-    tunedgemm::tuned_matmul(context,
-                            {.m = m,
-                             .n = n,
-                             .k = k,
-                             .type_a = TUNEDGEMM_TYPE_F64,
-                             .type_b = TUNEDGEMM_TYPE_F64,
-                             .type_d = TUNEDGEMM_TYPE_F64},
-                            {.a = a.data(), .b = b.data(), .d = d.data()});
+                                .rigor = tunedgemm::Rigor::kQuick});
+    tunedgemm::tuned_matmul(context, Matrix(a.data(), m, k), Matrix(b.data(), k, n),
+                            Matrix(d.data(), m, n));
     std::printf("%s context:\n%s\n", moment, context.report().c_str());
   }
   return d[0] == 96.0 ? 0 : 1;

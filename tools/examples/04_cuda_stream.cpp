@@ -2,13 +2,14 @@
 // CUDA toolkit to build; the library does not.
 
 #include <cuda_fp16.h>
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 #include <cstdio>
 #include <tunedgemm/tunedgemm.hpp>
 #include <vector>
 
 int main() {
+  using tunedgemm::Matrix;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::printf("skipped: there is no GPU\n");
@@ -16,7 +17,7 @@ int main() {
   }
   const std::int64_t m = 1024, n = 512, k = 256;
   const std::vector<__half> ones(m * k, __float2half(1.0f));
-  void *a = nullptr, *b = nullptr, *d = nullptr;
+  __half *a = nullptr, *b = nullptr, *d = nullptr;
   cudaMalloc(&a, m * k * sizeof(__half));
   cudaMalloc(&b, k * n * sizeof(__half));
   cudaMalloc(&d, m * n * sizeof(__half));
@@ -25,15 +26,10 @@ int main() {
   cudaStream_t stream = nullptr;
   cudaStreamCreate(&stream);
 
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_CUDA});
-  const tunedgemm::Buffers buffers{.a = a, .b = b, .d = d};
-  const tunedgemm::Plan plan = context.plan({.m = m,
-                                             .n = n,
-                                             .k = k,
-                                             .type_a = TUNEDGEMM_TYPE_F16,
-                                             .type_b = TUNEDGEMM_TYPE_F16,
-                                             .type_d = TUNEDGEMM_TYPE_F16},
-                                            buffers);
+  tunedgemm::Context context({.backend = tunedgemm::Backend::kCuda});
+  const auto [problem, buffers] =
+      tunedgemm::product(Matrix(a, m, k), Matrix(b, k, n), Matrix(d, m, n));
+  const tunedgemm::Plan plan = context.plan(problem, buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 
   cudaGraph_t graph = nullptr;

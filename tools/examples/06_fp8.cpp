@@ -6,22 +6,22 @@
 #include <tunedgemm/tunedgemm.hpp>
 #include <vector>
 
+// A type of this program's own for the bits. CUDA's __nv_fp8_e4m3 needs no such declaration.
+enum class Fp8 : std::uint8_t { kOneAndAHalf = 0x3c };  // 1 sign, 4 exponent, 3 mantissa bits
+template <>
+inline constexpr tunedgemm::Type tunedgemm::type_of<Fp8> = tunedgemm::Type::kE4M3;
+
 int main() {
-  constexpr std::uint8_t kOneAndAHalf = 0x3c;  // e4m3: 1 sign, 4 exponent, 3 mantissa bits
+  using tunedgemm::Matrix;
   const std::int64_t m = 32, n = 48, k = 64;
-  std::vector<std::uint8_t> a(m * k, kOneAndAHalf), b(n * k, kOneAndAHalf);
+  std::vector<Fp8> a(m * k, Fp8::kOneAndAHalf), b(n * k, Fp8::kOneAndAHalf);
   std::vector<float> d(m * n);
   const float scale_a = 0.5f, scale_b = 4.0f;
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .rigor = TUNEDGEMM_RIGOR_QUICK});
-  tunedgemm::tuned_matmul(
-      context,
-      {.m = m,
-       .n = n,
-       .k = k,
-       .type_a = TUNEDGEMM_TYPE_E4M3,
-       .type_b = TUNEDGEMM_TYPE_E4M3,
-       .order_b = TUNEDGEMM_ORDER_COLUMN_MAJOR},
-      {.a = a.data(), .b = b.data(), .d = d.data(), .scale_a = &scale_a, .scale_b = &scale_b});
+  tunedgemm::Context context(
+      {.backend = tunedgemm::Backend::kHost, .rigor = tunedgemm::Rigor::kQuick});
+  tunedgemm::tuned_matmul(context, Matrix(a.data(), m, k),
+                          Matrix(b.data(), k, n, {.order = tunedgemm::Order::kColumnMajor}),
+                          Matrix(d.data(), m, n), {.scale_a = &scale_a, .scale_b = &scale_b});
   std::printf("%g\n", d[0]);  // 64 * 1.5 * 1.5 * 0.5 * 4
   return d[0] == 288.0f ? 0 : 1;
 }

@@ -7,15 +7,16 @@
 #include <vector>
 
 int main() {
+  using tunedgemm::Matrix;
   const auto file = std::filesystem::current_path() / "tunedgemm-prewarmed.db";
   std::filesystem::remove(file);
   const std::int64_t n = 64, k = 64;
 
   {
-    const tunedgemm::Context starting({.backend = TUNEDGEMM_BACKEND_HOST,
+    const tunedgemm::Context starting({.backend = tunedgemm::Backend::kHost,
                                        .cache_path = file.c_str(),
-                                       .policy = TUNEDGEMM_POLICY_TUNE,
-                                       .rigor = TUNEDGEMM_RIGOR_QUICK,
+                                       .policy = tunedgemm::Policy::kTune,
+                                       .rigor = tunedgemm::Rigor::kQuick,
                                        .tune_candidates = 4});
     std::vector<tunedgemm::Problem> problems;
     for (const std::int64_t m : {1, 8, 32}) {
@@ -33,13 +34,13 @@ int main() {
 
   // An unexpected shape runs a similar shape's stored kernel, without compiling, and is recorded as
   // a request in the cache: tune-all --from-requests can tune it later.
-  const tunedgemm::Context serving({.backend = TUNEDGEMM_BACKEND_HOST,
+  const tunedgemm::Context serving({.backend = tunedgemm::Backend::kHost,
                                     .cache_path = file.c_str(),
-                                    .policy = TUNEDGEMM_POLICY_STORED});
+                                    .policy = tunedgemm::Policy::kStored});
   std::vector<float> a(13 * k, 1.0f), b(k * n, 1.0f), d(13 * n);
   for (const std::int64_t m : {8, 13}) {
-    tunedgemm::tuned_matmul(serving, {.m = m, .n = n, .k = k},
-                            {.a = a.data(), .b = b.data(), .d = d.data()});
+    tunedgemm::tuned_matmul(serving, Matrix(a.data(), m, k), Matrix(b.data(), k, n),
+                            Matrix(d.data(), m, n));
   }
   std::printf("while serving:\n%s\n", serving.report().c_str());
   return d[0] == 64.0f ? 0 : 1;

@@ -1,7 +1,7 @@
 // On a GPU: several threads, each with its own stream, share one context. The first call tunes
 // while the others wait; later calls do not wait for each other.
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 #include <atomic>
 #include <cstdio>
@@ -17,23 +17,22 @@ int main() {
   }
   const std::int64_t size = 512;
   const std::vector<float> ones(size * size, 1.0f);
-  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_CUDA, .rigor = TUNEDGEMM_RIGOR_QUICK});
+  tunedgemm::Context context(
+      {.backend = tunedgemm::Backend::kCuda, .rigor = tunedgemm::Rigor::kQuick});
   std::atomic<int> right{0};
   const auto serve = [&] {
-    void *a = nullptr, *d = nullptr;
+    float *a = nullptr, *d = nullptr;
     cudaStream_t stream = nullptr;
     cudaMalloc(&a, ones.size() * sizeof(float));
     cudaMalloc(&d, ones.size() * sizeof(float));
     cudaStreamCreate(&stream);
     cudaMemcpyAsync(a, ones.data(), ones.size() * sizeof(float), cudaMemcpyHostToDevice, stream);
-    const tunedgemm::Problem problem{.m = size, .n = size, .k = size};
-    const tunedgemm::Buffers buffers{.a = a, .b = a, .d = d};
+    const tunedgemm::Matrix input(a, size, size), output(d, size, size);
     for (int call = 0; call < 100; ++call) {
-      tunedgemm::tuned_matmul(context, problem, buffers, stream);
+      tunedgemm::tuned_matmul(context, input, input, output, {}, stream);
     }
     float last = 0;
-    cudaMemcpyAsync(&last, static_cast<float*>(d) + ones.size() - 1, sizeof last,
-                    cudaMemcpyDeviceToHost, stream);
+    cudaMemcpyAsync(&last, d + ones.size() - 1, sizeof last, cudaMemcpyDeviceToHost, stream);
     cudaStreamSynchronize(stream);
     right += last == static_cast<float>(size);
     cudaStreamDestroy(stream);

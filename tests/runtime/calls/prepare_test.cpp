@@ -18,10 +18,10 @@ namespace {
 
 // Compiles nothing, so that the linked-in kernel serves every problem.
 tunedgemm::Context quick_context() {
-  return tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST,
+  return tunedgemm::Context({.backend = tunedgemm::Backend::kHost,
                              .host_threads = 1,
                              .cache_path = "",
-                             .policy = TUNEDGEMM_POLICY_STORED});
+                             .policy = tunedgemm::Policy::kStored});
 }
 
 std::vector<tunedgemm_problem> problems_of_sizes(const std::vector<std::int64_t>& sizes) {
@@ -137,18 +137,18 @@ TEST_CASE("A problem that occurs again has the same plan, and makes no other") {
 }
 
 TEST_CASE("A problem that occurs again after its failure is not tried again") {
-  const tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
+  const tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
                                     .host_threads = 1,
                                     .cache_path = "",
-                                    .policy = TUNEDGEMM_POLICY_FAIL});
+                                    .policy = tunedgemm::Policy::kFail});
   const tunedgemm::Problem problem{.m = 4, .n = 5, .k = 6};
   const std::vector<tunedgemm::Problem> problems{problem, problem};
   std::vector<std::string> messages;
   const auto make_plan = [&](const tunedgemm::Progress& progress) {
-    CHECK(progress.status == TUNEDGEMM_STATUS_NOT_TUNED);
+    CHECK(progress.status == tunedgemm::Status::kNotTuned);
     messages.emplace_back(progress.message);
     // Would let a second attempt succeed.
-    context.plan(problem, {}, {.policy = TUNEDGEMM_POLICY_STORED});
+    context.plan(problem, {}, {.policy = tunedgemm::Policy::kStored});
   };
   CHECK_THROWS_AS(context.prepare(problems, {}, make_plan), tunedgemm::Error);
   REQUIRE(messages.size() == 2);
@@ -227,12 +227,12 @@ TEST_CASE("A C++ program prepares problems with a callable of its own") {
   }
   SECTION("and gets the first failure after the others") {
     problems[0].m = -1;
-    std::vector<tunedgemm_status> statuses;
+    std::vector<tunedgemm::Status> statuses;
     const auto collect = [&](const tunedgemm::Progress& progress) {
       statuses.push_back(progress.status);
       CHECK(progress.plan.has_value() == progress.message.empty());
     };
     CHECK_THROWS_AS(context.prepare(problems, {}, collect), tunedgemm::Error);
-    CHECK(statuses == std::vector{TUNEDGEMM_STATUS_INVALID_ARGUMENT, TUNEDGEMM_STATUS_OK});
+    CHECK(statuses == std::vector{tunedgemm::Status::kInvalidArgument, tunedgemm::Status::kOk});
   }
 }

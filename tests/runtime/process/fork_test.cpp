@@ -37,10 +37,10 @@ struct Matrices {
 
 // A context that compiles nothing, so that the linked-in kernel runs.
 Context host_context(const std::string& cache, int threads = 2) {
-  return Context({.backend = TUNEDGEMM_BACKEND_HOST,
+  return Context({.backend = Backend::kHost,
                   .host_threads = threads,
                   .cache_path = cache.c_str(),
-                  .policy = TUNEDGEMM_POLICY_STORED});
+                  .policy = Policy::kStored});
 }
 
 constexpr Problem kProblem{.m = kSize, .n = kSize, .k = kSize};
@@ -159,7 +159,7 @@ TEST_CASE("A context of the parent is refused in the child, and may be destroyed
               use();
               return false;
             } catch (const Error& error) {
-              if (error.status() != TUNEDGEMM_STATUS_INVALID_ARGUMENT ||
+              if (error.status() != Status::kInvalidArgument ||
                   std::string(error.what()).find("before fork()") == std::string::npos) {
                 return false;
               }
@@ -185,10 +185,9 @@ TEST_CASE("A process can exit with a context that it has not destroyed") {
   const TemporaryFolder folder;
   const std::string cache = folder.path() / "cache.db";
   CHECK(status_of([&] {
-          const Context* const leaked =
-              new Context({.backend = TUNEDGEMM_BACKEND_HOST,
-                           .cache_path = cache.c_str(),
-                           .policy = TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND});
+          const Context* const leaked = new Context({.backend = Backend::kHost,
+                                                     .cache_path = cache.c_str(),
+                                                     .policy = Policy::kTuneInBackground});
           Matrices matrices;
           tuned_matmul(*leaked, kProblem, matrices.buffers());
           std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it tunes
