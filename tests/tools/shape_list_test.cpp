@@ -38,6 +38,11 @@ TEST_CASE("An error in a CSV list names its line") {
   const auto [text, sentence] = GENERATE(table<const char*, const char*>({
       {"f16,nn,1,2,3\nf16,nn,1,two,3\n", "line 2: n is \"two\"; expected a whole number"},
       {"f16,nn,1,2,3,1,9\n", "line 1: the line has 7 cells; expected at most 6"},
+      {"types,layot,m,n,k\n",
+       "line 1: the header has a column \"layot\"; did you mean \"layout\"?"},
+      {"f32;nn;1;2;3\n",
+       "line 1: there is no comma in \"f32;nn;1;2;3\"; separate the columns by commas"},
+      {"f32\tnn\t1\t2\t3\n", "separate the columns by commas"},
       {"types,m,n,k,colour\n", "line 1: the header has a column \"colour\"; expected one of types"},
       {"types,m,m,k\n", "line 1: the header has the column \"m\" twice"},
       {"\n\nf32,nn,5,5\n", "line 3: the shape has no k"},

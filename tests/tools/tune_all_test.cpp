@@ -35,6 +35,9 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   fails_with("--colour", "tune-all: --colour is not an option\nSee tune-all --help.");
   fails_with("--buget-seconds=3",
              "--buget-seconds is not an option; did you mean --budget-seconds?");
+  fails_with("64 64 64",
+             "the shape list 64 cannot be read: No such file or directory; for one shape use --m, "
+             "--n and --k");
   fails_with("--ativation relu", "did you mean --activation?");
   fails_with("--m 1:2000:1 --n 1:2000:1 --k 1:2000:1", "make 8000000000 shapes");
   for (const std::string seconds : {"nan", "-nan", "inf", "1e400", "x", "10s", "0", "-1"}) {

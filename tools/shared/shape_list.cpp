@@ -10,6 +10,7 @@
 #include "kernel_templates/base/text.h"
 #include "tools/shared/results.h"
 #include "tools/shared/shape.h"
+#include "tools/shared/text.h"
 #include "tools/shared/tunable_op.h"
 
 namespace tunedgemm::internal {
@@ -43,6 +44,10 @@ std::vector<std::string> split_line(std::string_view line) {
   for (std::string& cell : cells) {
     cell = trimmed(cell);
   }
+  if (cells.size() == 1 && cells.front().find_first_of("; \t") != std::string::npos) {
+    throw std::invalid_argument("there is no comma in \"" + cells.front() +
+                                "\"; separate the columns by commas");
+  }
   return cells;
 }
 
@@ -50,12 +55,15 @@ std::string column_name(const std::string& cell) {
   if (std::string name = field_name(cell); !name.empty()) {
     return name;
   }
+  std::vector<std::string> names;
   std::string expected;
   for (const FieldDescription& field : shape_fields()) {
-    expected += (expected.empty() ? "" : ", ") + std::string(field.name);
+    names.emplace_back(field.name);
+    expected += (expected.empty() ? "expected one of " : ", ") + names.back();
   }
-  throw std::invalid_argument("the header has a column \"" + cell + "\"; expected one of " +
-                              expected);
+  const std::string nearest = nearest_name(cell, names);
+  throw std::invalid_argument("the header has a column \"" + cell + "\"; " +
+                              (nearest.empty() ? expected : "did you mean \"" + nearest + "\"?"));
 }
 
 // Whether tunedgemm export writes a field of this name about the winner, not about the shape.
@@ -188,8 +196,10 @@ std::vector<Shape> parse_json_shapes(std::string_view text) {
 void read_list(const std::string& path, const ReadFields& read) {
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path)) {
-    throw std::invalid_argument("the shape list " + path +
-                                " cannot be read: " + std::strerror(file ? EISDIR : errno));
+    const std::string reason = std::strerror(file ? EISDIR : errno);
+    const bool is_number = path.find_first_not_of("0123456789") == std::string::npos;
+    throw std::invalid_argument("the shape list " + path + " cannot be read: " + reason +
+                                (is_number ? "; for one shape use --m, --n and --k" : ""));
   }
   const std::string text(std::istreambuf_iterator<char>(file), {});
   bool is_empty = true;

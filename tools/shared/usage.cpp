@@ -94,7 +94,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::string name =
       &command == &app ? app.get_name() : app.get_name() + " " + command.get_name();
   const std::vector<std::string> unexpected = app.remaining(true);
-  const bool lacks_verb = &command == &app && !verb_names(app).empty();
+  const bool lacks_verb = &command == &app && !verb_names(app).empty() &&
+                          dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   std::string what = error.what();
   if (!unexpected.empty()) {
     what = why_unexpected(command, unexpected.front());

@@ -48,7 +48,9 @@ void add_merge(CLI::App& app, ExitStatus& status) {
       "import winners, trials and binaries from other caches; reports conflicts, in which the "
       "better-measured winner is kept");
   const auto options = std::make_shared<Options>();
-  verb->add_option("files", options->files, "the cache files to import")->required();
+  verb->add_option("files", options->files, "the cache files to import")
+      ->required()
+      ->check(CLI::ExistingFile.description(""));
   add_cache_option(*verb, options->cache);
   verb->callback([options, &status] { status = merge(*options); });
 }
