@@ -254,13 +254,10 @@ std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection
   return records_in(rows);
 }
 
-std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem) {
-  constexpr std::string_view kOfProblem =
-      " WHERE problem IN (SELECT id FROM problem WHERE fingerprint = ?)";
-  sqlite::Statement trials(connection, std::string("DELETE FROM trial").append(kOfProblem));
-  trials.bind(problem).run();
-  sqlite::Statement winners(connection, std::string("DELETE FROM winner").append(kOfProblem));
-  winners.bind(problem).run();
+std::int64_t delete_winner(sqlite::Connection& connection, const TuningKey& key) {
+  sqlite::Statement(connection, "DELETE FROM winner" + std::string(kOfKey))
+      .bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain))
+      .run();
   return connection.changes();
 }
 
