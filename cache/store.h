@@ -217,10 +217,12 @@ class Store {
   /// Stores the winner, its binary and all trials in one transaction. A stored winner with the
   /// current template and the same toolchain stays in two cases: (1) its tuning was more rigorous,
   /// and was complete or tried at least as many candidates; (2) its tuning was complete, the new
-  /// one is not, and the stored one was equally rigorous or tried more candidates. Only trials of
-  /// the current winner's tuning are marked as part of the final round.
+  /// one is not, and the stored one was equally rigorous or tried more candidates. With
+  /// kAnyIfComplete, a complete tuning replaces every winner. Only trials of the current winner's
+  /// tuning are marked as part of the final round.
+  enum class Replace { kLessThorough, kAnyIfComplete };
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
-                const std::vector<TrialRecord>& trials);
+                const std::vector<TrialRecord>& trials, Replace replace = Replace::kLessThorough);
 
   /// Stores one outcome before the tuning is finished, so that an interrupted tuning can be
   /// resumed.

@@ -101,9 +101,11 @@ std::vector<Record> records_in(sqlite::Statement& rows) {
 }  // namespace
 
 bool put_winner(sqlite::Connection& connection, const Record& record,
-                std::optional<std::int64_t> kernel, const IsCurrent& is_current) {
+                std::optional<std::int64_t> kernel, const IsCurrent& is_current,
+                Store::Replace replace) {
   const KeyRows key = key_rows(connection, {record.problem, record.device, record.toolchain});
-  if (must_keep(connection, key, record, is_current)) {
+  const bool replaces_any = replace == Store::Replace::kAnyIfComplete && record.complete;
+  if (!replaces_any && must_keep(connection, key, record, is_current)) {
     return false;
   }
   connection.insert("INSERT OR REPLACE", "winner",

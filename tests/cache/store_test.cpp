@@ -267,6 +267,24 @@ TEST_CASE("Cached winners are dropped when another store has renewed or deleted 
   CHECK(median_us() == 0);
 }
 
+TEST_CASE("A complete tuning that may replace any winner replaces a more rigorous one") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  put(*store, sample::record(64, 10, Rigor::kExhaustive));
+  const auto put_again = [&](const Record& record, Store::Replace replace) {
+    return store->put(record, sample::source(), sample::binary(), {}, replace).stored;
+  };
+  const Record quick = sample::record(64, 12, Rigor::kQuick);
+  CHECK_FALSE(put_again(quick, Store::Replace::kLessThorough));
+  Record unfinished = quick;
+  unfinished.complete = false;
+  CHECK_FALSE(put_again(unfinished, Store::Replace::kAnyIfComplete));
+  CHECK(find(*store, 64)->record.measurement.median_us == 10);
+  CHECK(put_again(quick, Store::Replace::kAnyIfComplete));
+  CHECK(find(*store, 64)->record.measurement.median_us == 12);
+  CHECK(store->winners().size() == 1);
+}
+
 TEST_CASE("A winner that was put is found among those that were cached before") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
@@ -316,7 +334,9 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
     Record record = sample::record(1);
     for (int count = 0; count < kProblems; ++count) {
       record.problem = any_problem();
-      put_winner(connection, record, std::nullopt, [](auto, auto) { return true; });
+      put_winner(
+          connection, record, std::nullopt, [](auto, auto) { return true; },
+          Store::Replace::kLessThorough);
       if (std::find(problems.begin(), problems.end(), record.problem) == problems.end()) {
         problems.push_back(record.problem);
       }
