@@ -227,6 +227,8 @@ TEST_CASE("best shows the winners that match its filters") {
   REQUIRE(all.status == 0);
   REQUIRE_THAT(all.output, ContainsSubstring("40x24x16"));
   REQUIRE_THAT(all.output, ContainsSubstring("provisional"));
+  // The compiler's short name: the features of the CPU follow " for ".
+  REQUIRE_THAT(shell.run(kCommand + "best --wide").output, !ContainsSubstring(" for "));
   REQUIRE(shell.run(kCommand + "best --m 8:40:8 --types f32").output == all.output);
   REQUIRE(shell.run(kCommand + "best --n 24 --k 16").output == all.output);
   for (const char* other : {"--types f16", "--m 24", "--n 16", "--k 24"}) {
