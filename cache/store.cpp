@@ -451,17 +451,27 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
   });
 }
 
-int Store::forget(const Problem& problem) {
+ForgetResult Store::forget(const std::vector<TuningKey>& keys) {
   Archive& archive = *archive_;
-  return no_throw(archive, 0, [&] {
-    const auto deleted = std::make_shared<std::int64_t>(0);
-    archive.write(
-        [deleted, key = fingerprint(problem)](sqlite::Connection& connection) {
-          *deleted = delete_winners(connection, key);
+  const ForgetResult failed{.failure =
+                                "cannot write " + path().string() + ", so nothing was forgotten"};
+  return no_throw(archive, failed, [&] {
+    std::vector<TuningKey> stored_keys;
+    std::ranges::transform(keys, std::back_inserter(stored_keys),
+                           [](const TuningKey& key) { return canonical(key); });
+    const auto result = std::make_shared<ForgetResult>();
+    const bool written = archive.write(
+        [result, stored_keys](sqlite::Connection& connection) {
+          *result = {};
+          for (const TuningKey& key : stored_keys) {
+            result->winners += delete_winner(connection, key);
+            result->trials += delete_trials(connection, key);
+            delete_request_without_winner(connection, key);
+          }
         },
-        Archive::Otherwise::kWriteLater);
+        Archive::Otherwise::kForget);
     archive.forget_found();
-    return static_cast<int>(*deleted);
+    return written ? *result : failed;
   });
 }
 

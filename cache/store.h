@@ -110,6 +110,14 @@ struct MergeResult {
   std::vector<std::string> conflicts = {};
 };
 
+/// The result of Store::forget.
+struct ForgetResult {
+  std::string failure = {};  ///< a sentence; empty on success
+  std::int64_t winners = 0, trials = 0;
+
+  friend bool operator==(const ForgetResult&, const ForgetResult&) = default;
+};
+
 /// A winner and its state, as the views name it: "void" (the library that wrote to the file last
 /// has another template of the family), "stale" (the device has since been used with another
 /// toolchain), "provisional" (its tuning had less than normal rigor or ended early) or "confirmed".
@@ -209,10 +217,12 @@ class Store {
   /// Stores the winner, its binary and all trials in one transaction. A stored winner with the
   /// current template and the same toolchain stays in two cases: (1) its tuning was more rigorous,
   /// and was complete or tried at least as many candidates; (2) its tuning was complete, the new
-  /// one is not, and the stored one was equally rigorous or tried more candidates. Only trials of
-  /// the current winner's tuning are marked as part of the final round.
+  /// one is not, and the stored one was equally rigorous or tried more candidates. With
+  /// kAnyIfComplete, a complete tuning replaces every winner. Only trials of the current winner's
+  /// tuning are marked as part of the final round.
+  enum class Replace { kLessThorough, kAnyIfComplete };
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
-                const std::vector<TrialRecord>& trials);
+                const std::vector<TrialRecord>& trials, Replace replace = Replace::kLessThorough);
 
   /// Stores one outcome before the tuning is finished, so that an interrupted tuning can be
   /// resumed.
@@ -253,8 +263,10 @@ class Store {
   /// All winners as stored, including void and stale ones.
   std::vector<Record> winners() const;
   std::vector<WinnerWithState> winners_with_state() const;
-  /// Deletes the winners and trials of a problem on all devices; returns the number of winners.
-  int forget(const Problem& problem);
+  /// Deletes the winners and trials of the keys from the file, in one transaction. A problem that
+  /// has no winner left on the device also loses its request, with its calls and names. Read-only
+  /// files keep theirs. After a failure nothing is deleted, not even later.
+  ForgetResult forget(const std::vector<TuningKey>& keys);
   /// Writes a read-only copy of the file (VACUUM INTO), without leases, probes and requests, except
   /// the names of tuned problems, to share or to use as a system file. If `selects` is not empty, the copy has only the winners for
   /// which it returns true, their binaries, and the measured trials of their tunings. Empty on

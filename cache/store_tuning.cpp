@@ -57,7 +57,7 @@ bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
 }  // namespace
 
 PutResult Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
-                     const std::vector<TrialRecord>& trials) {
+                     const std::vector<TrialRecord>& trials, Replace replace) {
   Archive& archive = *archive_;
   return no_throw(archive, PutResult{false, record}, [&] {
     Record winner = record;
@@ -76,7 +76,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
                   ? std::nullopt
                   : std::optional(put_kernel(connection, kernel_key, winner_binary));
           *stored = false;
-          const bool stays = put_winner(connection, winner, kernel, is_current);
+          const bool stays = put_winner(connection, winner, kernel, is_current, replace);
           const KeyRows key =
               key_rows(connection, {winner.problem, winner.device, winner.toolchain});
           // Times of different finals cannot be compared, so only the current winner's finals stay

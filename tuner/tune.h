@@ -52,6 +52,9 @@ struct TuneOptions {
   /// memory. If it is cancelled, its outcomes are kept, but it yields no winner; the next tuning
   /// continues from those outcomes.
   bool in_background = false;
+  /// Whether the problem is tuned although the store has its winner. If the tuning is complete, its
+  /// result replaces any winner. If it is cancelled, its outcomes are kept, but it yields no winner.
+  bool force = false;
   /// Sets the number of crashes after which tuning stops; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;
   /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the

@@ -122,7 +122,7 @@ void Archive::write_pending() {
   }
 }
 
-void Archive::write(const Work& work, Otherwise otherwise) {
+bool Archive::write(const Work& work, Otherwise otherwise) {
   std::vector<Work> works;
   const DatabaseUse use;
   const std::lock_guard lock(databases_);
@@ -132,7 +132,7 @@ void Archive::write(const Work& work, Otherwise otherwise) {
   }
   works.push_back(work);
   if (write_to_file(works)) {
-    return;
+    return true;
   }
   write_to_memory(works);
   if (file_ && file_->writable) {
@@ -144,6 +144,7 @@ void Archive::write(const Work& work, Otherwise otherwise) {
       unsaved_.erase(unsaved_.begin());
     }
   }
+  return false;
 }
 
 bool Archive::write_to_file(const std::vector<Work>& works) {

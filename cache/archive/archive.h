@@ -59,8 +59,8 @@ class Archive {
   /// Runs the work and all pending writes in one transaction, in the file if possible and otherwise
   /// in memory. The work may run more than once, each time on a database without its earlier
   /// effects. If the work violates a constraint although the file is whole, only the work is
-  /// undone, with a warning.
-  void write(const Work& work, Otherwise otherwise);
+  /// undone, with a warning. Returns whether the work was done in the file.
+  bool write(const Work& work, Otherwise otherwise);
   void write_pending();
 
   /// Selects the databases to query: all that have the views for programs, or only those with this

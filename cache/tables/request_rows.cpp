@@ -67,6 +67,16 @@ std::vector<std::pair<WinnerKey, std::string>> read_names(const sqlite::Connecti
   return names;
 }
 
+void delete_request_without_winner(sqlite::Connection& connection, const TuningKey& key) {
+  sqlite::Statement(connection,
+                    "DELETE FROM request WHERE problem = (SELECT id FROM problem WHERE "
+                    "fingerprint = ?) AND device = (SELECT id FROM device WHERE fingerprint = ?) "
+                    "AND NOT EXISTS (SELECT 1 FROM winner w WHERE w.problem = request.problem AND "
+                    "w.device = request.device)")
+      .bind(fingerprint(key.problem), fingerprint(key.device))
+      .run();
+}
+
 std::vector<Request> read_requests(const sqlite::Connection& connection,
                                    const DeviceIdentity& device) {
   sqlite::Statement rows(

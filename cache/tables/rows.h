@@ -56,6 +56,13 @@ void set_probe(sqlite::Connection& connection, const std::string& key, const std
 /// Empty if nothing is stored.
 std::string find_probe(const sqlite::Connection& connection, const std::string& key);
 
+/// The WHERE clause for the rows of one TuningKey in a table with its columns. Binds the
+/// fingerprints of the key's problem, device and toolchain.
+inline constexpr std::string_view kOfKey =
+    " WHERE problem = (SELECT id FROM problem WHERE fingerprint = ?1) AND "
+    "device = (SELECT id FROM device WHERE fingerprint = ?2) AND "
+    "toolchain = (SELECT id FROM toolchain WHERE fingerprint = ?3)";
+
 /// The WHERE clause for problems with the types, orders, epilogue and numerics of one problem. All
 /// columns but the device are the first columns of the index `problem_neighbours`. M is next in the
 /// index.
@@ -80,7 +87,8 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 /// Stores the winner unless the stored one has to be kept (see Store::put). Returns whether it was
 /// stored.
 bool put_winner(sqlite::Connection& connection, const Record& record,
-                std::optional<std::int64_t> kernel, const IsCurrent& is_current);
+                std::optional<std::int64_t> kernel, const IsCurrent& is_current,
+                Store::Replace replace);
 
 // Functions that read winners skip rows whose text cannot be parsed. A later version of the library
 // may have written such rows.
@@ -119,8 +127,8 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
 std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection,
                                             const Problem& canonical, const std::string& device);
 
-/// Deletes the winners and trials of a problem, by its fingerprint; returns the number of winners.
-std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem);
+/// Returns the number of rows, 0 or 1.
+std::int64_t delete_winner(sqlite::Connection& connection, const TuningKey& key);
 
 /// A number that changes each time a winner is stored.
 std::int64_t newest_winner(sqlite::Connection& connection);
@@ -131,6 +139,8 @@ void put_trial(sqlite::Connection& connection, const KeyRows& key, const TrialRe
 /// Marks all trials of the key as not measured in the current winner's finals.
 void forget_finals(sqlite::Connection& connection, const KeyRows& key);
 std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const TuningKey& key);
+/// Returns the number of rows.
+std::int64_t delete_trials(sqlite::Connection& connection, const TuningKey& key);
 /// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints.
 /// Reads only the candidate, the predicted time and the median.
 std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
@@ -172,6 +182,9 @@ void add_name(sqlite::Connection& connection, const WinnerKey& key, const std::s
 /// The names of all problems that have any; `schema` is that of an attached file.
 std::vector<std::pair<WinnerKey, std::string>> read_names(const sqlite::Connection& connection,
                                                           const std::string& schema = "main");
+
+/// Deletes the request of the key's problem on its device if there is no winner.
+void delete_request_without_winner(sqlite::Connection& connection, const TuningKey& key);
 
 /// Requests without a winner, the most work first.
 std::vector<Request> read_requests(const sqlite::Connection& connection,

@@ -72,6 +72,13 @@ std::vector<TrialRecord> read_trials(const sqlite::Connection& connection, const
   return trials;
 }
 
+std::int64_t delete_trials(sqlite::Connection& connection, const TuningKey& key) {
+  sqlite::Statement(connection, "DELETE FROM trial" + std::string(kOfKey))
+      .bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain))
+      .run();
+  return connection.changes();
+}
+
 std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
     const sqlite::Connection& connection, const Problem& canonical, const std::string& device) {
   sqlite::Statement rows(

@@ -101,9 +101,11 @@ std::vector<Record> records_in(sqlite::Statement& rows) {
 }  // namespace
 
 bool put_winner(sqlite::Connection& connection, const Record& record,
-                std::optional<std::int64_t> kernel, const IsCurrent& is_current) {
+                std::optional<std::int64_t> kernel, const IsCurrent& is_current,
+                Store::Replace replace) {
   const KeyRows key = key_rows(connection, {record.problem, record.device, record.toolchain});
-  if (must_keep(connection, key, record, is_current)) {
+  const bool replaces_any = replace == Store::Replace::kAnyIfComplete && record.complete;
+  if (!replaces_any && must_keep(connection, key, record, is_current)) {
     return false;
   }
   connection.insert("INSERT OR REPLACE", "winner",
@@ -254,13 +256,10 @@ std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection
   return records_in(rows);
 }
 
-std::int64_t delete_winners(sqlite::Connection& connection, const std::string& problem) {
-  constexpr std::string_view kOfProblem =
-      " WHERE problem IN (SELECT id FROM problem WHERE fingerprint = ?)";
-  sqlite::Statement trials(connection, std::string("DELETE FROM trial").append(kOfProblem));
-  trials.bind(problem).run();
-  sqlite::Statement winners(connection, std::string("DELETE FROM winner").append(kOfProblem));
-  winners.bind(problem).run();
+std::int64_t delete_winner(sqlite::Connection& connection, const TuningKey& key) {
+  sqlite::Statement(connection, "DELETE FROM winner" + std::string(kOfKey))
+      .bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain))
+      .run();
   return connection.changes();
 }
 

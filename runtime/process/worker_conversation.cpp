@@ -80,8 +80,8 @@ std::string to_lines(const Problem& problem, const TuneOptions& options) {
   }
   return candidates + "tune" + number_of(options.rigor) + field(options.budget.seconds) +
          field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
-         field(options.in_background ? 1 : 0) + field(options.candidate_seconds) + ' ' +
-         in_one_line(to_text(problem));
+         field(options.in_background ? 1 : 0) + field(options.force ? 1 : 0) +
+         field(options.candidate_seconds) + ' ' + in_one_line(to_text(problem));
 }
 
 std::optional<WorkerRequest> parse_request(std::string_view line) {
@@ -97,6 +97,7 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
   // will do.
   options.seed = static_cast<std::uint64_t>(std::clamp(request.number(), 0.0, kGreatestSeed));
   options.in_background = request.integer() != 0;
+  options.force = request.integer() != 0;
   options.candidate_seconds = request.number();
   const std::optional<Problem> problem = parse_problem(request.rest());
   if (!rigor || !problem) {

@@ -147,7 +147,7 @@ TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions
 
 TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions& options,
                                      LookUp look_up, double lease_wait_seconds) {
-  if (look_up == LookUp::kNeeded) {
+  if (look_up == LookUp::kNeeded && !options.force) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
     }
@@ -156,7 +156,7 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
     return failed(reason);
   }
   Lease lease = store_.acquire(key_of(canonical), lease_wait_seconds);
-  if (lease.winners_changed()) {
+  if (lease.winners_changed() && !options.force) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
     }
@@ -194,10 +194,10 @@ TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOp
     result.tuning.trials = store_.trials(key_of(problem));
     return result;
   }
-  result.record = find_tuned(problem, options);
-  if (!result.record) {
-    // Acquiring a lease makes the store read the worker's winner.
-    { const Lease refresh = store_.acquire(key_of(problem), 0); }
+  store_.refresh();  // the cached winner may be the one that the worker has replaced
+  const bool may_be_older = options.force && result.is_unsaved;
+  result.record = may_be_older ? std::nullopt : find_tuned(problem, options);
+  if (!result.record && !may_be_older) {
     auto hit = store_.find(key_of(problem), device_.limits());
     if (hit && hit->match == Match::kExact) {
       result.record = std::move(hit->record);
@@ -253,8 +253,9 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
       result.tuning =
           tunedgemm::internal::tune(key_of(problem), device_.limits(), used, store_, options);
     }
-    if (result.tuning.cancelled && options.in_background) {
+    if (result.tuning.cancelled && (options.in_background || options.force)) {
       result.tuning.record.reset();
+      result.tuning.failure = "cancelled before the tuning was complete";
     }
     if (result.tuning.record && !result.tuning.cancelled && options.rigor != Rigor::kModel) {
       choose_launch(device_, store_, options, result.tuning);
@@ -274,8 +275,10 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   if (!result.tuning.record) {
     return result;
   }
-  PutResult put = store_.put(*result.tuning.record, result.tuning.winner_source,
-                             result.tuning.winner_binary, result.tuning.trials);
+  PutResult put =
+      store_.put(*result.tuning.record, result.tuning.winner_source, result.tuning.winner_binary,
+                 result.tuning.trials,
+                 options.force ? Store::Replace::kAnyIfComplete : Store::Replace::kLessThorough);
   keep_kernel_without_workspace(result.tuning);
   ++tuned_;
   result.origin = TuneResult::Origin::kTuned;

@@ -262,9 +262,27 @@ TEST_CASE("Cached winners are dropped when another store has renewed or deleted 
   put(*other, sample::record(64, 9, Rigor::kExhaustive));
   CHECK(store->acquire(sample::key(1), 0).winners_changed());
   CHECK(median_us() == 9);
-  CHECK(other->forget(sample::problem(64)) == 1);
+  CHECK(other->forget({sample::key(64)}).winners == 1);
   CHECK_FALSE(find(*store, 128));
   CHECK(median_us() == 0);
+}
+
+TEST_CASE("A complete tuning that may replace any winner replaces a more rigorous one") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  put(*store, sample::record(64, 10, Rigor::kExhaustive));
+  const auto put_again = [&](const Record& record, Store::Replace replace) {
+    return store->put(record, sample::source(), sample::binary(), {}, replace).stored;
+  };
+  const Record quick = sample::record(64, 12, Rigor::kQuick);
+  CHECK_FALSE(put_again(quick, Store::Replace::kLessThorough));
+  Record unfinished = quick;
+  unfinished.complete = false;
+  CHECK_FALSE(put_again(unfinished, Store::Replace::kAnyIfComplete));
+  CHECK(find(*store, 64)->record.measurement.median_us == 10);
+  CHECK(put_again(quick, Store::Replace::kAnyIfComplete));
+  CHECK(find(*store, 64)->record.measurement.median_us == 12);
+  CHECK(store->winners().size() == 1);
 }
 
 TEST_CASE("A winner that was put is found among those that were cached before") {
@@ -316,7 +334,9 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
     Record record = sample::record(1);
     for (int count = 0; count < kProblems; ++count) {
       record.problem = any_problem();
-      put_winner(connection, record, std::nullopt, [](auto, auto) { return true; });
+      put_winner(
+          connection, record, std::nullopt, [](auto, auto) { return true; },
+          Store::Replace::kLessThorough);
       if (std::find(problems.begin(), problems.end(), record.problem) == problems.end()) {
         problems.push_back(record.problem);
       }
@@ -694,20 +714,53 @@ TEST_CASE("Store counts requests until there is a winner") {
   CHECK(store->requests(sample::device()).size() == 1);
 }
 
-TEST_CASE("Store forgets a problem on every device") {
+TEST_CASE("Store forgets the winners and trials of the given keys alone") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
-  Record other = sample::record(64);
-  other.device.name = "Other GPU";
+  Record of_other_device = sample::record(64);
+  of_other_device.device.name = "Other GPU";
   put(*store, sample::record(64));
-  put(*store, other);
+  put(*store, of_other_device);
   put(*store, sample::record(128));
   store->put_trial(sample::key(64), sample::trial(64, 1));
-  CHECK(store->forget(sample::problem(64)) == 2);
+  store->put_trial(sample::key(64), sample::rejected(128, Reason::kCrashed));
+  store->put_trial(sample::key(128), sample::trial(64, 1));
+  store->put_trial(sample::key(256), sample::trial(64, 1));
+  CHECK(store->forget({sample::key(64), sample::key(256)}) ==
+        ForgetResult{.winners = 1, .trials = 3});
   CHECK_FALSE(find(*store, 64));
-  CHECK(find(*store, 128));
   CHECK(store->trials(sample::key(64)).empty());
-  CHECK(store->forget(sample::problem(64)) == 0);
+  CHECK(store->winners(sample::problem(64), of_other_device.device).size() == 1);
+  CHECK(find(*store, 128));
+  CHECK(store->trials(sample::key(128)).size() == 1);
+  CHECK(store->forget({sample::key(64)}) == ForgetResult());
+}
+
+TEST_CASE("A problem's request and name are forgotten with its last winner on the device") {
+  const TemporaryFolder folder;
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  Record stale = sample::record(64);
+  stale.toolchain = sample::toolchain("570");
+  put(*store, stale);
+  put(*store, sample::record(64));
+  put(*store, sample::record(128));
+  for (const int m : {64, 128}) {
+    store->note_request(sample::problem(m), sample::device(), 3, "layer");
+  }
+  const auto names = [&] {
+    std::string text;
+    for (const WinnerWithState& winner : store->winners_with_state()) {
+      text += std::to_string(winner.record.problem.m) + " " + winner.name + ";";
+    }
+    return text;
+  };
+  CHECK(store->forget({{stale.problem, stale.device, stale.toolchain}}).winners == 1);
+  CHECK(names() == "64 layer;128 layer;");
+  CHECK(store->forget({sample::key(64)}).winners == 1);
+  CHECK(names() == "128 layer;");
+  CHECK(store->requests(sample::device()).empty());
+  put(*store, sample::record(64));
+  CHECK(names() == "128 layer;64 ;");
 }
 
 TEST_CASE("An exported file serves as a system file, and the user's own comes first") {
@@ -730,8 +783,9 @@ TEST_CASE("An exported file serves as a system file, and the user's own comes fi
   CHECK(store->find_binary(sample::source(), sample::toolchain(), 90));
   put(*store, sample::record(64, 30));
   CHECK(find(*store, 64)->record.measurement.median_us == 30);
-  CHECK(store->forget(sample::problem(64)) == 1);
+  CHECK(store->forget({sample::key(64)}).winners == 1);
   CHECK(find(*store, 64)->record.measurement.median_us == 10);
+  CHECK(store->forget({sample::key(64)}) == ForgetResult());
 }
 
 TEST_CASE("An exported selection has its winners, their binaries and measured trials alone") {

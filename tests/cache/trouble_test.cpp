@@ -361,6 +361,30 @@ TEST_CASE("Rows stored while the file is locked are written once it is free") {
   CHECK(connect(path).integer("SELECT calls FROM request") == 1);
 }
 
+TEST_CASE("A winner that cannot be forgotten is a failure, and stays when the file is free") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  auto options = sample::options(path);
+  options.busy_timeout_ms = 50;
+  {
+    const auto store = Store::open(options);
+    REQUIRE(put(*store, 1));
+    {
+      auto other = connect(path);
+      other.execute("BEGIN EXCLUSIVE");
+      CHECK(
+          store->forget({sample::key(1)}) ==
+          ForgetResult{.failure = "cannot write " + path.string() + ", so nothing was forgotten"});
+    }
+    store->flush();
+    CHECK(put(*store, 2));
+  }
+  options.access = StoreOptions::Access::kReadOnly;
+  const auto reader = Store::open(options);
+  CHECK_FALSE(reader->forget({sample::key(1)}).failure.empty());
+  CHECK(has(*Store::open(options), 1));
+}
+
 TEST_CASE("A stuck queue of writers is waited for only once") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";

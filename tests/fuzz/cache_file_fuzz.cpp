@@ -134,7 +134,7 @@ void write_all(Store& store) {
   store.put_binary(sample::source(7), sample::toolchain(), 90, sample::binary(50));
   store.forget_binary(sample::source(2), sample::toolchain(), 90);
   store.note_request(sample::problem(101), sample::device(), 1);
-  store.forget(sample::problem(4));
+  store.forget({sample::key(4)});
   store.flush();
 }
 

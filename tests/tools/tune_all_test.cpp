@@ -314,6 +314,45 @@ TEST_CASE("Ctrl-C ends tune-all soon and keeps results, and the same command con
   REQUIRE_THAT(resumed.output, ContainsSubstring("Nothing was tuned"));
 }
 
+TEST_CASE("tune-all --force tunes a shape again and replaces even a more rigorous winner") {
+  const TunedShell shell;
+  if (shell.run("command -v sqlite3").status != 0) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  REQUIRE(
+      shell.run("sqlite3 cache.db \"UPDATE winner SET rigor = 3, complete = 1, remark = 'old'\"")
+          .status == 0);
+  const std::string place = GENERATE(as<std::string>(), "", "--in-process ");
+  const std::string again =
+      kTuneAll + "--rigor quick --candidates 3 --budget-seconds 100 --m 40 --n 24 --k 16 " + place;
+  REQUIRE_THAT(shell.run(again).output, ContainsSubstring("Nothing was tuned"));
+  REQUIRE_THAT(shell.run(again + "--force --dry-run").output,
+               ContainsSubstring("0 in the cache, 1 to tune"));
+  const ProgramResult forced = shell.run(again + "--force --json");
+  CAPTURE(forced.output, forced.errors);
+  REQUIRE(forced.status == 0);
+  const auto outcomes = nlohmann::json::parse(forced.output);
+  CHECK(outcomes[0]["outcome"] == "tuned");
+  CHECK(outcomes[0]["record"]["rigor"] == "quick");
+  CHECK(outcomes[0]["record"]["remark"] != "old");
+  CHECK(
+      shell.run("sqlite3 cache.db \"SELECT count(*), rigor, remark = 'old' FROM winner\"").output ==
+      "1|1|0\n");
+}
+
+TEST_CASE("A forced tuning that is interrupted leaves the winner as it was") {
+  const Shell shell;
+  const std::string shape = "--m 512 --n 512 --k 512 ";
+  REQUIRE(shell.run(kTuneAll + "--rigor quick --candidates 2 " + shape).status == 0);
+  const std::string before = shell.run(TUNEDGEMM " best --json").output;
+  const ProgramResult stopped = shell.run("timeout --foreground --preserve-status --signal INT 3 " +
+                                          kTuneAll + "--force " + "--rigor exhaustive " + shape);
+  CAPTURE(stopped.output, stopped.errors);
+  REQUIRE(stopped.status == 130);
+  CHECK_THAT(stopped.output, ContainsSubstring("cancelled before the tuning was complete"));
+  CHECK(shell.run(TUNEDGEMM " best --json").output == before);
+}
+
 TEST_CASE("On a terminal Ctrl-C is answered at once, and a short report follows") {
   const Shell shell;
   const auto [status, output, errors] = shell.run_on_terminal(

@@ -21,7 +21,8 @@ const std::string kCommand = TUNEDGEMM " ";
 
 TEST_CASE("An empty cache gives a message and exit status 1") {
   const Shell shell;
-  for (const char* verb : {"best", "export copy.db", "trials 8 8 8 --device host"}) {
+  for (const char* verb : {"best", "export copy.db", "trials 8 8 8 --device host",
+                           "forget 8 8 8 --device host", "forget --all --device host"}) {
     const ProgramResult result = shell.run(kCommand + verb);
     CAPTURE(verb, result.errors);
     REQUIRE(result.status == 1);
@@ -228,6 +229,8 @@ TEST_CASE("best shows the winners that match its filters") {
   REQUIRE(all.status == 0);
   REQUIRE_THAT(all.output, ContainsSubstring("40x24x16"));
   REQUIRE_THAT(all.output, ContainsSubstring("provisional"));
+  // The compiler's short name: the features of the CPU follow " for ".
+  REQUIRE_THAT(shell.run(kCommand + "best --wide").output, !ContainsSubstring(" for "));
   REQUIRE(shell.run(kCommand + "best --m 8:40:8 --types f32").output == all.output);
   REQUIRE(shell.run(kCommand + "best --n 24 --k 16").output == all.output);
   for (const char* other : {"--types f16", "--m 24", "--n 16", "--k 24"}) {
@@ -299,6 +302,97 @@ TEST_CASE("trials shows every candidate's outcome") {
       nlohmann::json::parse(shell.run(kCommand + "trials 40 24 16 --device host --json").output);
   REQUIRE(json.size() >= 3);
   REQUIRE(json[0]["status"] == "finalist");
+}
+
+TEST_CASE("forget deletes the winner and the trials of a problem, which is then tuned anew") {
+  const TunedShell shell;
+  const std::string one = "forget 40 24 16 --device host";
+  const ProgramResult other = shell.run(kCommand + one + " --types f64");
+  CAPTURE(other.errors);
+  REQUIRE(other.status == 1);
+  REQUIRE_THAT(other.errors, ContainsSubstring("no winner and no trial of 40x24x16 nn f64→f64"));
+  const ProgramResult forgotten = shell.run(kCommand + one);
+  CAPTURE(forgotten.output, forgotten.errors);
+  REQUIRE(forgotten.status == 0);
+  REQUIRE_THAT(forgotten.output, Catch::Matchers::Matches("forgot 1 winner and [0-9]+ trials\n"));
+  REQUIRE(shell.run(kCommand + "trials 40 24 16 --device host").status == 1);
+  REQUIRE(shell.run(kCommand + one).status == 1);
+  REQUIRE_THAT(shell.run(TUNE_ALL " --device host --dry-run --m 40 --n 24 --k 16").output,
+               ContainsSubstring("0 in the cache, 1 to tune"));
+}
+
+TEST_CASE("forget --all deletes the winners that its filters select") {
+  const TunedShell shell;
+  REQUIRE(shell
+              .run(TUNE_ALL " --device host --rigor quick --candidates 2 --types f64 --m 40 "
+                            "--n 24 --k 16")
+              .status == 0);
+  const std::string all = kCommand + "forget --all --device host ";
+  REQUIRE(shell.run(all + "--types f16").status == 1);
+  REQUIRE(shell.run(all + "--stale").status == 1);
+  for (const char* wrong : {"forget --device host", "forget --all 8 8 8", "forget 8 8 8 --stale",
+                            "forget --all --layout nt"}) {
+    CAPTURE(wrong);
+    REQUIRE(shell.run(kCommand + wrong).status == 2);
+  }
+  const ProgramResult doubles = shell.run(all + "--types f64");
+  CAPTURE(doubles.output, doubles.errors);
+  REQUIRE(doubles.status == 0);
+  REQUIRE_THAT(doubles.output, ContainsSubstring("forgot 1 winner and "));
+  const ProgramResult rest = shell.run(kCommand + "best");
+  REQUIRE_THAT(rest.output, ContainsSubstring("f32→f32") && !ContainsSubstring("f64"));
+  REQUIRE(shell.run(all).status == 0);
+  REQUIRE(shell.run(kCommand + "best").status == 1);
+}
+
+TEST_CASE("forget --stale keeps the winners of the present compiler and driver") {
+  const TunedShell shell;
+  const std::string sqlite = "sqlite3 '" + shell.cache().string() + "' ";
+  if (shell.run("command -v sqlite3").status != 0) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  REQUIRE(shell
+              .run(sqlite + "\"INSERT INTO toolchain (fingerprint, compiler, driver) "
+                            "VALUES ('1', 'another', '1'); "
+                            "UPDATE device SET toolchain = (SELECT max(id) FROM toolchain)\"")
+              .status == 0);
+  const std::string stale = kCommand + "forget --all --stale --device host";
+  const ProgramResult forgotten = shell.run(stale);
+  CAPTURE(forgotten.output, forgotten.errors);
+  REQUIRE_THAT(forgotten.output, ContainsSubstring("forgot 1 winner"));
+  REQUIRE(shell.run(stale).status == 1);
+}
+
+TEST_CASE("forget says that the winners of a read-only file stay") {
+  const TunedShell shell;
+  const std::string one = "forget 40 24 16 --device host";
+  REQUIRE(shell.run(kCommand + "export system.db").status == 0);
+  const std::string with_system = "TUNEDGEMM_SYSTEM_CACHE=$PWD/system.db " + kCommand + one;
+  const ProgramResult absent = shell.run(with_system + " --cache typo/x.db");
+  CAPTURE(absent.errors);
+  REQUIRE(absent.status == 1);
+  REQUIRE_THAT(absent.errors, ContainsSubstring("read-only files ($TUNEDGEMM_SYSTEM_CACHE)"));
+  REQUIRE_FALSE(std::filesystem::exists(shell.folder() / "typo"));
+  const ProgramResult both = shell.run(with_system);
+  REQUIRE(both.status == 0);
+  REQUIRE_THAT(both.output, ContainsSubstring("forgot 1 winner"));
+  REQUIRE_THAT(both.errors, ContainsSubstring("cannot be forgotten"));
+  const ProgramResult left = shell.run(with_system);
+  REQUIRE(left.status == 1);
+  REQUIRE_THAT(left.errors, ContainsSubstring("cannot be forgotten"));
+}
+
+TEST_CASE("forget exits with 4 if the cache cannot be written, and the winner stays") {
+  const TunedShell shell;
+  const std::string before = shell.run(kCommand + "best").output;
+  // A limit of the size of files looks like a full disk.
+  const ProgramResult refused =
+      shell.run("{ (ulimit -f 0; " + kCommand +
+                "forget 40 24 16 --device host; echo status $?) 2>&1; } | cat");
+  CAPTURE(refused.output);
+  REQUIRE_THAT(refused.output, ContainsSubstring("cache.db, so nothing was forgotten") &&
+                                   ContainsSubstring("status 4\n"));
+  REQUIRE(shell.run(kCommand + "best").output == before);
 }
 
 TEST_CASE("An exported cache gives the same results as the original") {

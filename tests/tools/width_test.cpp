@@ -32,7 +32,7 @@ TEST_CASE("The help of both programs and of every verb fits 80 columns") {
       GENERATE(as<std::string>(), TUNE_ALL, TUNEDGEMM, TUNEDGEMM " best", TUNEDGEMM " explain",
                TUNEDGEMM " trials", TUNEDGEMM " bench", TUNEDGEMM " sweep", TUNEDGEMM " ladder",
                TUNEDGEMM " order", TUNEDGEMM " doctor", TUNEDGEMM " export", TUNEDGEMM " merge",
-               TUNEDGEMM " verify");
+               TUNEDGEMM " forget", TUNEDGEMM " verify");
   const ProgramResult help = shell.run(command + " --help");
   CAPTURE(command, help.output);
   CHECK(help.status == 0);
@@ -78,6 +78,8 @@ TEST_CASE("No line of a table, a sentence or an error is wider than the terminal
       {TUNEDGEMM " ladder" + few, "vs first"},
       {TUNEDGEMM " sweep" + few + " --family blocked --top 3", "block_m="},
       {TUNEDGEMM " verify --device host $TUNEDGEMM_CACHE", "verdict"},
+      {TUNEDGEMM " forget" + host, "forgot 1 winner and "},
+      {TUNEDGEMM " forget 41 24 16 --device host", "no winner and no trial"},
       {TUNEDGEMM " order --compare 2048 2048 512 --config 'block_m=128 block_n=128 block_k=64 "
                  "group_m=8 cluster_m=2 vector_bytes=64 prefetch=8'",
        "first wave reads"},

@@ -103,6 +103,9 @@ void add_options(CLI::App& app, CommandLine& line) {
          "a candidate that runs this much longer than predicted is considered hung, and its "
          "process is killed; default 30")
       ->check(why_not_positive);
+  app.add_flag("--force", line.session.shape.force,
+               "tune shapes again that have a winner in the cache; the new result replaces it if "
+               "the tuning was complete, and an interrupted one changes nothing");
   app.add_flag("--in-process", line.in_process,
                "run candidates in this process, for debuggers and profilers: a candidate that "
                "crashes or hangs stops the run");
@@ -118,7 +121,7 @@ void add_options(CLI::App& app, CommandLine& line) {
 
 struct PlannedShape {
   Shape shape;
-  bool tuned = false;         // the cache has its winner
+  bool tuned = false;         // the cache has its winner, so nothing is to do
   double seconds = 0;         // estimated
   std::string why_too_small;  // why the budget cannot decide; else empty
 };
@@ -167,7 +170,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
     const Problem problem = canonical(shape.problem).problem;
     PlannedShape planned;
     planned.shape = shape;
-    planned.tuned = with_winner.count(fingerprint(problem)) > 0 &&
+    planned.tuned = !options.shape.force && with_winner.count(fingerprint(problem)) > 0 &&
                     context.find_tuned(problem, options.shape).has_value();
     if (!planned.tuned) {
       planned.why_too_small = why_too_small(

@@ -68,8 +68,12 @@ Outcome outcome_of(const Shape& shape, TuneResult result) {
 }
 
 // Updates the outcomes whose winners were unsaved. A worker retries failed writes, so it may have
-// stored these winners since.
+// stored these winners since. With --force, the winner that is found may be the one that was to be
+// replaced.
 void find_late_stores(Context& context, const SessionOptions& options, Session& session) {
+  if (options.shape.force) {
+    return;
+  }
   for (Outcome& outcome : session.outcomes) {
     if (!outcome.is_unsaved) {
       continue;
@@ -94,7 +98,8 @@ class SessionRun {
 
   void tune(const Shape& shape, TuneOptions options) {
     // Cached shapes are reported even when the time is over.
-    const bool is_cached = context_.find_tuned(shape.problem, options).has_value();
+    const bool is_cached =
+        !options.force && context_.find_tuned(shape.problem, options).has_value();
     if (const auto reason = why_not_go_on(clock_, session_); !is_cached && !reason.empty()) {
       session_.outcomes.push_back(without_record(shape, reason));
       session_.outcomes.back().was_tried = false;

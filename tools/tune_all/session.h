@@ -41,7 +41,7 @@ struct Session {
 };
 
 /// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `to_tune` is the
-/// number of shapes that are not in the cache, for the display of the time left.
+/// number of shapes that will be tuned, for the display of the time left.
 Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
                     std::size_t to_tune);
 

@@ -72,7 +72,7 @@ void print_wide_table(const std::vector<WinnerWithState>& winners) {
                layout_text(problem), epilogue_text(problem), time_text(us),
                spread_text(record.measurement), gflops_text(flops(problem), us),
                speedup_text(record.naive_us, us), speedup_text(record.default_us, us),
-               std::to_string(record.ties.size()), state, record.toolchain.compiler,
+               std::to_string(record.ties.size()), state, compiler_text(record.toolchain.compiler),
                record.tuned_at, record.family + " " + to_text(record.config), record.remark});
   }
   table.print(std::cout);
@@ -108,7 +108,7 @@ void print_tables(const std::vector<WinnerWithState>& winners) {
         table.add({device, extents_text(problem) + " " + layout_text(problem), types_text(problem),
                    kernel_text(record), time_text(us), names, spread_text(record.measurement),
                    speedup_text(record.default_us, us), epilogue_text(problem), state,
-                   record.toolchain.compiler, std::string(name(record.rigor)),
+                   compiler_text(record.toolchain.compiler), std::string(name(record.rigor)),
                    gflops_text(flops(problem), us), record.tuned_at});
       }
     }

@@ -71,7 +71,9 @@ void fill(const std::filesystem::path& path, int winners) {
   record.problem = problem(0);
   record.tuned_at = "2026-11-21 10:32:05";
   record.measurement.samples_us.assign(20, 12.5F);
-  put_winner(connection, record, std::nullopt, [](auto, auto) { return true; });
+  put_winner(
+      connection, record, std::nullopt, [](auto, auto) { return true; },
+      Store::Replace::kLessThorough);
   set_current_toolchain(connection, record.device, record.toolchain);
   add_problems(connection, winners);
   add_configs(connection);

@@ -180,7 +180,8 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
   options.rigor = Rigor::kExhaustive;
   options.budget = {.seconds = 1234.5, .candidates = 5678};
   options.seed = 1'000'000;
-  options.in_background = true;
+  options.in_background = GENERATE(false, true);
+  options.force = !options.in_background;
   options.candidate_seconds = 0.1;
   const auto request = parse_request(to_lines(problem, options));
   REQUIRE(request);
@@ -189,7 +190,8 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
   CHECK(request->options.budget.seconds == 1234.5);
   CHECK(request->options.budget.candidates == 5678);
   CHECK(request->options.seed == 1'000'000);
-  CHECK(request->options.in_background);
+  CHECK(request->options.in_background == options.in_background);
+  CHECK(request->options.force == options.force);
   CHECK(request->options.candidate_seconds == 0.1);
 }
 
@@ -212,10 +214,11 @@ TEST_CASE("Each candidate of a request is a line of its own before it") {
 TEST_CASE("An invalid request is refused") {
   const std::string problem =
       in_one_line(to_text(make_problem(3, 4, 5, DataType::kF32, DataType::kF32, DataType::kF32)));
-  CHECK(parse_request("tune 3 1 1 1 0 1 " + problem));
-  for (const std::string& line : {std::string(), std::string("tune"), "tune 9 1 1 1 0 1 " + problem,
-                                  "tune -1 1 1 1 0 1 " + problem, "TUNE 3 1 1 1 0 1 " + problem,
-                                  std::string("tune 3 1 1 1 0 1 m=1")}) {
+  CHECK(parse_request("tune 3 1 1 1 0 0 1 " + problem));
+  for (const std::string& line :
+       {std::string(), std::string("tune"), "tune 9 1 1 1 0 0 1 " + problem,
+        "tune -1 1 1 1 0 0 1 " + problem, "TUNE 3 1 1 1 0 0 1 " + problem,
+        std::string("tune 3 1 1 1 0 0 1 m=1")}) {
     CAPTURE(line);
     CHECK_FALSE(parse_request(line));
   }
