@@ -123,6 +123,27 @@ class Plan {
     return tunedgemm_plan_description(plan_);
   }
 
+  nb::object info() const {
+    const std::shared_ptr<tunedgemm_context> used = context();
+    tunedgemm_plan_info info;
+    tunedgemm_plan_info_init(&info);
+    tunedgemm_status status;
+    {
+      const nb::gil_scoped_release released;
+      status = tunedgemm_plan_get_info(plan_, &info);
+    }
+    check(status);
+    return nb::module_::import_("tunedgemm._plan_info")
+        .attr("plan_info")("origin"_a = static_cast<int>(info.origin),
+                           "median_us"_a = info.median_us, "low_us"_a = info.low_us,
+                           "high_us"_a = info.high_us, "default_us"_a = info.default_us,
+                           "naive_us"_a = info.naive_us, "expected_loss"_a = info.expected_loss,
+                           "expected_us"_a = info.expected_us, "tuned_m"_a = info.tuned_m,
+                           "workspace_bytes"_a = info.workspace_bytes,
+                           "candidates"_a = info.candidates, "spent_seconds"_a = info.spent_seconds,
+                           "tuned_at"_a = info.tuned_at, "tuned_with"_a = info.tuned_with);
+  }
+
  private:
   // The plan's context, which owns plan_.
   std::shared_ptr<tunedgemm_context> context() const {
@@ -213,6 +234,8 @@ NB_MODULE(_core, module) {
           "out. See tunedgemm.matmul().")
       .def_prop_ro("description", &Plan::description,
                    "One line for people: family, config and origin of the kernel.")
+      .def_prop_ro("info", &Plan::info, nb::sig("def info(self) -> tunedgemm._plan_info.PlanInfo"),
+                   "The kernel that the plan runs now, and its tuning.")
       .def("__repr__",
            [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; });
 

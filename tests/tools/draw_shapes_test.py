@@ -25,10 +25,10 @@ class DrawShapes(unittest.TestCase):
             with self.subTest(seed=seed), tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "drawn.csv")
                 path.write_text(drawn(seed), encoding="utf-8")
-                command = [TUNE_ALL, str(path), "--dry-run", "--device", "host", "--cache", f"{folder}/cache.db"]
+                command = [TUNE_ALL, str(path), "--dry-run", "--wide", "--device", "host", "--cache", f"{folder}/cache.db"]
                 result = subprocess.run(command, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stderr)
-                self.assertIn("drawn 200 ", result.stdout)
+                self.assertIn("drawn 200\n", result.stdout)
 
 
 if __name__ == "__main__":

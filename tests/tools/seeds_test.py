@@ -18,8 +18,8 @@ COMMANDS = {
     "tunedgemm bench 197 133 1031 --types f16 --layout tn --lda 200":
         (f"tunedgemm bench 197 133 1031 --types f16 --layout tn --lda 200 {BENCH}", ["f16→f16", "tn", "197x133x1031"]),
     'tunedgemm order 574 574 574 --config "block_m=64 block_n=64 block_k=64 group_m=3" --at-a-time 9 --svg order.svg':
-        ('tunedgemm order 574 574 574 --config "block_m=64 block_n=64 block_k=64 group_m=3" --at-a-time 9 --compare',
-         ["9 x 9 tiles of 64 x 64, each 9 blocks deep", "3 rows, 3 columns 54", "1 rows, 9 columns 90",
+        ('tunedgemm order 574 574 574 --config "block_m=64 block_n=64 block_k=64 group_m=3" --at-a-time 9 --compare --wide',
+         ["9 x 9 tiles of 64 x 64, each 9 blocks deep", "3 rows, 3 columns 0.882 MB", "54 486", "1 row, 9 columns 1.47 MB", "90 810",
           "27 30 33 36 39 42 45 48 51"]),
     "tunedgemm bench 4096 4096 4096 --types f16 --configs triton-tutorial":
         (f"tunedgemm bench 32 32 32 --types f16 --configs triton-tutorial {BENCH}", ["32x32x32", "triton-tutorial takes no part"]),

@@ -187,7 +187,7 @@ TEST_CASE("order shows a config's tiles, and their reads compared with row-major
   REQUIRE(result.status == 0);
   REQUIRE_THAT(result.output, ContainsSubstring("9 x 9 tiles of 64 x 64, each 9 blocks deep"));
   REQUIRE_THAT(result.output, ContainsSubstring("3 rows, 3 columns") && ContainsSubstring(" 54 "));
-  REQUIRE_THAT(result.output, ContainsSubstring("1 rows, 9 columns") && ContainsSubstring(" 90 "));
+  REQUIRE_THAT(result.output, ContainsSubstring("1 row, 9 columns") && ContainsSubstring(" 90 "));
   const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "o.json"));
   REQUIRE(document["orders"].size() == 2);
   for (const auto& order : document["orders"]) {

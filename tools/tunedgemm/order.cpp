@@ -150,7 +150,8 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
     }
     const Wave& first = all_waves.front();
     table.add({order.name,
-               std::to_string(first.rows) + " rows, " + std::to_string(first.columns) + " columns",
+               counted(static_cast<std::size_t>(first.rows), "row") + ", " +
+                   counted(static_cast<std::size_t>(first.columns), "column"),
                megabytes_text(bytes(first)),
                rounded_text(bytes(first) / static_cast<double>(limits.l2_bytes)),
                megabytes_text(all_bytes), std::to_string(depth * (first.rows + first.columns)),

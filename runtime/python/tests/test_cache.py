@@ -39,6 +39,8 @@ def test_other_views(file):
     assert {row["m"] for row in cache.trials(file, status="ok")} == {8}
     (coverage,) = cache.coverage(file)
     assert (coverage["tuned"], coverage["missing"]) == (1, 1)
+    (meaning,) = cache.help(file, view="best", column="median_us")
+    assert "us" in meaning["unit"]
     assert cache.stale(file) == [] and isinstance(cache.failures(file), list)
 
 

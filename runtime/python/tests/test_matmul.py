@@ -1,4 +1,5 @@
 """tunedgemm.matmul beside numpy: shapes, layouts, types, epilogues."""
+import datetime
 import gc
 import importlib.metadata
 
@@ -136,12 +137,25 @@ def test_context_and_its_end(tmp_path):
         check(tunedgemm.matmul(a, b, context=context), a.astype("float64") @ b.astype("float64"), 1e-5)
         plan = tunedgemm.plan(a, b, context=context)
         assert "tuned" in plan.description
+        info = plan.info
+        assert info.origin == "tuned" and 0 < info.low_us <= info.median_us <= info.high_us and info.expected_loss == 0
+        assert 0 <= (datetime.datetime.now(datetime.timezone.utc) - info.tuned_at).total_seconds() < 600
+        assert info.candidates == 2 and info.spent_seconds > 0 and info.tuned_m is None and "++" in info.tuned_with
         assert "host" in context.report() or str(file) in context.report()
     assert file.exists()
-    for use in (lambda: plan.run(a, b), lambda: plan.description, context.report, lambda: tunedgemm.matmul(a, b, context=context)):
+    for use in (lambda: plan.run(a, b), lambda: plan.description, lambda: plan.info, context.report, lambda: tunedgemm.matmul(a, b, context=context)):
         with pytest.raises(ValueError, match="closed"):
             use()
     context.close()
+
+
+def test_the_info_of_a_plan_that_was_not_tuned():
+    a, b = draw((8, 8)), draw((8, 8))
+    with tunedgemm.Context("host", cache="", policy="stored") as context:
+        info = tunedgemm.plan(a, b, context=context).info
+        assert info.origin == "linked_in"
+        assert (info.median_us, info.expected_loss, info.tuned_at, info.tuned_with) == (None, None, None, None)
+        assert tunedgemm.plan(a[:0], b, context=context).info.origin == "nothing"
 
 
 def test_a_plan_outlives_the_name_of_its_context():

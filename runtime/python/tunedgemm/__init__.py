@@ -11,11 +11,12 @@ from . import _core, _nvrtc, cache
 from ._core import Context, __version__
 from ._errors import (DeviceFailedError, Error, InternalError, InvalidArgumentError, NoDeviceError, NotTunedError, OutOfMemoryError,
                       UnsupportedError)
+from ._plan_info import PlanInfo
 from ._prepare import prepare, tune_all
 from ._products import Plan, matmul, plan
 
 __all__ = ["Context", "DeviceFailedError", "Error", "InternalError", "InvalidArgumentError", "NoDeviceError", "NotTunedError",
-           "OutOfMemoryError", "Plan", "UnsupportedError", "__version__", "cache", "matmul", "plan", "prepare", "tune_all"]
+           "OutOfMemoryError", "Plan", "PlanInfo", "UnsupportedError", "__version__", "cache", "matmul", "plan", "prepare", "tune_all"]
 
 _nvrtc.hand_over()
 atexit.register(_core._close_default_contexts, for_good=True)

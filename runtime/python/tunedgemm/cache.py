@@ -17,7 +17,7 @@ from typing import Any, Optional, Union
 
 from ._errors import Error, InvalidArgumentError
 
-__all__ = ["best", "coverage", "default_path", "failures", "missing", "stale", "trials"]
+__all__ = ["best", "coverage", "default_path", "failures", "help", "missing", "stale", "trials"]
 
 Path = Union[str, "os.PathLike[str]", None]
 
@@ -50,6 +50,11 @@ def stale(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
 def coverage(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
     """For each device the number of products by state, and the share of those that were asked for and are tuned."""
     return _rows("coverage", path, as_frame, equal)
+
+
+def help(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+    """What each view and each of its columns means, and its unit."""
+    return _rows("help", path, as_frame, equal)
 
 
 def default_path() -> Optional[pathlib.Path]:

@@ -17,5 +17,6 @@ trials: _View
 failures: _View
 stale: _View
 coverage: _View
+help: _View
 
 def default_path() -> Optional[Path]: ...
