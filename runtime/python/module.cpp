@@ -234,7 +234,7 @@ NB_MODULE(_core, module) {
           "out. See tunedgemm.matmul().")
       .def_prop_ro("description", &Plan::description,
                    "One line for people: family, config and origin of the kernel.")
-      .def_prop_ro("info", &Plan::info, nb::sig("def info(self) -> tunedgemm._plan_info.PlanInfo"),
+      .def_prop_ro("info", &Plan::info, nb::sig("def info(self) -> PlanInfo"),
                    "The kernel that the plan runs now, and its tuning.")
       .def("__repr__",
            [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; });

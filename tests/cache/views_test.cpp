@@ -455,8 +455,8 @@ TEST_CASE("Every sqlite3 command in the top README runs") {
         at = end + 1;
         line.erase(0, line.starts_with("$ ") ? 2 : 0);
         if (line.starts_with("sqlite3 ")) {
-          const auto outcome = shell("cd '" + path.parent_path().string() +
-                                     "' && cache='" + path.string() + "' && " + line);
+          const auto outcome = shell("cd '" + path.parent_path().string() + "' && cache='" +
+                                     path.string() + "' && " + line);
           INFO(line << "\n" << outcome.output);
           CHECK(outcome.status == 0);
           CHECK_FALSE(outcome.output.empty());

@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def test_reading_keeps_the_locks_of_this_process(file):
 
 
 def test_views_are_those_of_the_library():
-    source = (pathlib.Path(__file__).parents[3] / "cache/sqlite/views.cpp").read_text(encoding="utf-8")
+    folder = pathlib.Path(__file__).parents[3] / "cache/sqlite"
+    source = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.cpp"))
     for view in set(cache.__all__) - {"default_path"}:
-        assert f"CREATE VIEW {view} AS" in source
+        assert re.search(rf"CREATE VIEW {view}\b", source)

@@ -140,7 +140,7 @@ def test_context_and_its_end(tmp_path):
         info = plan.info
         assert info.origin == "tuned" and 0 < info.low_us <= info.median_us <= info.high_us and info.expected_loss == 0
         assert 0 <= (datetime.datetime.now(datetime.timezone.utc) - info.tuned_at).total_seconds() < 600
-        assert info.candidates == 2 and info.spent_seconds > 0 and info.tuned_m is None and "++" in info.tuned_with
+        assert info.candidates >= 2 and info.spent_seconds > 0 and info.tuned_m is None and "++" in info.tuned_with
         assert "host" in context.report() or str(file) in context.report()
     assert file.exists()
     for use in (lambda: plan.run(a, b), lambda: plan.description, lambda: plan.info, context.report, lambda: tunedgemm.matmul(a, b, context=context)):
