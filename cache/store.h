@@ -268,17 +268,17 @@ class Store {
   /// files keep theirs. After a failure nothing is deleted, not even later.
   ForgetResult forget(const std::vector<TuningKey>& keys);
   /// Writes a read-only copy of the file (VACUUM INTO), without leases, probes and requests, except
-  /// the names of tuned problems, to share or to use as a system file. If `selects` is not empty, the copy has only the winners for
-  /// which it returns true, their binaries, and the measured trials of their tunings. Empty on
-  /// success, else a sentence; selecting nothing is a failure.
+  /// the names of tuned problems, to share or to use as a system file. If `selects` is not empty,
+  /// the copy has only the winners for which it returns true, their binaries, and the measured
+  /// trials of their tunings. Empty on success, else a sentence; selecting nothing is a failure.
   std::string export_to(
       const std::filesystem::path& destination,
       const std::function<bool(const WinnerWithState& winner)>& selects = {}) const;
   /// Copies the winners, trials and binaries of another cache file into this one, in one
   /// transaction. If both have a winner for the same key, one of them stays. The first of these
   /// properties in which they differ decides: a current template, a finished tuning, greater rigor,
-  /// more samples, a later tuning. Merging a file again changes nothing. Of requests, only the names
-  /// of tuned problems are copied; leases and probes are not.
+  /// more samples, a later tuning. Merging a file again changes nothing. Of requests, only the
+  /// names of tuned problems are copied; leases and probes are not.
   MergeResult merge(const std::filesystem::path& from);
 
  private:

@@ -53,7 +53,8 @@ struct TuneOptions {
   /// continues from those outcomes.
   bool in_background = false;
   /// Whether the problem is tuned although the store has its winner. If the tuning is complete, its
-  /// result replaces any winner. If it is cancelled, its outcomes are kept, but it yields no winner.
+  /// result replaces any winner. If it is cancelled, its outcomes are kept, but it yields no
+  /// winner.
   bool force = false;
   /// Sets the number of crashes after which tuning stops; see tuner/crashes.h.
   CrashCost crash_cost = CrashCost::kCaller;

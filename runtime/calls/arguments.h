@@ -21,8 +21,8 @@ namespace tunedgemm::internal {
 /// version, too, because its new members are unknown here.
 tunedgemm_problem complete(const tunedgemm_problem* problem);
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
-/// An element of a caller's list. The struct_size of the first one, which has passed check_size(), is
-/// the distance between two elements.
+/// An element of a caller's list. The struct_size of the first one, which has passed check_size(),
+/// is the distance between two elements.
 tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index);
 
 /// Refuses a struct_size as complete() does.

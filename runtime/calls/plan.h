@@ -1,6 +1,7 @@
 #pragma once
 
-// Plan: the kernel of a call, its origin, its launch, and its arguments except pointers and scalars.
+// Plan: the kernel of a call, its origin, its launch, and its arguments except pointers and
+// scalars.
 
 #include <atomic>
 #include <cstdint>

@@ -36,8 +36,8 @@ ContextOptions to_context_options(const ContextChoice& choice);
 std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);
 std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 
-/// Adds an option (--order-c for order_c) for every field of a shape except those in `left_out` and those that only lists
-/// have. The parser appends the user's values to `fields`.
+/// Adds an option (--order-c for order_c) for every field of a shape except those in `left_out` and
+/// those that only lists have. The parser appends the user's values to `fields`.
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields);
 enum class Extents { kRequired, kOptional };

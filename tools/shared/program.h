@@ -23,8 +23,8 @@ enum class ExitStatus {
 
 /// A program's main: parses the command line, calls `run`, prints exceptions to standard error and
 /// returns the matching exit status. Meanwhile std::cout and std::cerr pass all text through
-/// printable(), so that the text cannot control the terminal, and the lines of std::cerr are wrapped
-/// to fit the terminal. std::clog passes through neither.
+/// printable(), so that the text cannot control the terminal, and the lines of std::cerr are
+/// wrapped to fit the terminal. std::clog passes through neither.
 ///
 /// If compile_command() or worker_command() started the program, it acts as a compiler or a worker
 /// instead.

@@ -60,8 +60,8 @@ Shape to_shape(std::span<const Field> fields);
 ///         quotes. Lines of PyTorch's TunableOp (tunable_op.h) are shapes, too.
 ///   JSON  An array of objects whose members are the fields. The name of the file ends in .json.
 ///
-/// What `tunedgemm export` writes as CSV or JSON is a list, too: fields about the winner are ignored,
-/// and the field "problem" has the whole shape, which the other fields must not contradict.
+/// What `tunedgemm export` writes as CSV or JSON is a list, too: fields about the winner are
+/// ignored, and the field "problem" has the whole shape, which the other fields must not contradict.
 ///
 /// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
 /// read_list() passes the fields of each line to `read`, and names the line if `read` throws.

@@ -36,9 +36,9 @@ class Table {
   void print(std::ostream& out) const;
   /// The same in lines of at most `width` characters. The columns must be in the order of their
   /// importance: each is omitted if it does not fit behind the columns before it. A last column of
-  /// kind kWrap is never omitted: the others leave it half of the width if it needs as much, and its
-  /// longer texts go on below. Constant columns of kind kHeading are in lines "title: text; ..."
-  /// above the table.
+  /// kind kWrap is never omitted: the others leave it half of the width if it needs as much, and
+  /// its longer texts go on below. Constant columns of kind kHeading are in lines "title: text;
+  /// ..." above the table.
   void print_fitting(std::ostream& out, std::size_t width) const;
 
  private:

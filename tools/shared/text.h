@@ -48,8 +48,8 @@ std::size_t display_width(std::string_view text);
 std::string shortened(std::string_view text, std::size_t width);
 /// The text with every line that is longer than `width` characters broken at spaces. The rest of a
 /// line is indented as its second column, which two spaces or more separate from the first, or as
-/// the line if no second column begins in the first two thirds of the width. A word that is longer than a
-/// line stays whole.
+/// the line if no second column begins in the first two thirds of the width. A word that is longer
+/// than a line stays whole.
 std::string wrapped(std::string_view text, std::size_t width);
 
 /// More numbers in a list must be a typing error.

@@ -29,8 +29,8 @@ struct SessionProgress {
 
 /// "[####------] 4/9  12 s, 18 s left  up f16→f16 nn  screen 3/32  best 12.3 us", at most `width`
 /// characters. If it is too long, the best time is left out first, then the phase, then the end of
-/// the shape; a narrow line has no bar. While the session stops after an interrupt, a sentence about
-/// that stands before the shape, and there is neither a bar nor the time left.
+/// the shape; a narrow line has no bar. While the session stops after an interrupt, a sentence
+/// about that stands before the shape, and there is neither a bar nor the time left.
 std::string progress_line(const SessionProgress& progress, std::size_t width);
 
 /// The share of a shape's tuning that is done, 0 to 1: of its candidates or of its time limit,

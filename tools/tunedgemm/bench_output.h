@@ -42,8 +42,8 @@ class BenchFiles {
 /// fit in `width`. `baseline` is the name of the other library, or "".
 void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline,
                  std::size_t width);
-/// The reasons of the failed shapes; geometric means and extremes of the winners' speedups over our other contenders, and over the
-/// baseline's default and best proposals if the baseline took part.
+/// The reasons of the failed shapes; geometric means and extremes of the winners' speedups over our
+/// other contenders, and over the baseline's default and best proposals if the baseline took part.
 void print_summary(std::ostream& out, const std::vector<BenchRow>& rows,
                    const std::string& baseline);
 /// Prints one line per shape, with the remaining time. Used by one thread.

@@ -147,8 +147,8 @@ struct Shape {
   //   3, A from registers    the same; ptxas needs 4 others                               96
   //
   // The epilogue needs 1/6 of this limit for C or a bias, or for split-K with three consumers. It
-  // needs 2/6 for C or a bias together with fragments of several row blocks of A. With C it has room
-  // for kMostBesideC accumulators if they are of several row blocks.
+  // needs 2/6 for C or a bias together with fragments of several row blocks of A. With C it has
+  // room for kMostBesideC accumulators if they are of several row blocks.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
     const bool adds_operand = reads_c || reads_bias;
     const bool few_are_left = split_k > 1 && consumers == 3;

@@ -462,7 +462,8 @@ typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level leve
 /** From now on sends the messages of all contexts, of both levels, to a function. By default
  * warnings go to standard error, by the spdlog logger "tunedgemm", which a C++ program may replace;
  * with $TUNEDGEMM_LOG = "info" all messages do, with "off" none.
- * @param function   NULL restores the default. A message under way may still reach the old function.
+ * @param function   NULL restores the default. A message under way may still reach the old
+ *     function.
  * @param user_data  Passed to the function. */
 TUNEDGEMM_API void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 

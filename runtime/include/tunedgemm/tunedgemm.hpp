@@ -584,7 +584,8 @@ class Plan {
   void run(const Buffers& buffers, void* stream = nullptr) const {
     try_run(buffers, stream).value();
   }
-  /// The kernel that the plan runs now, and its tuning; see tunedgemm_plan_get_info(). Throws Error.
+  /// The kernel that the plan runs now, and its tuning; see tunedgemm_plan_get_info(). Throws
+  /// Error.
   PlanInfo info() const {
     tunedgemm_plan_info info;
     tunedgemm_plan_info_init(&info);
