@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "kernel_templates/base/text.h"
+#include "tools/shared/usage.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -19,7 +19,7 @@ struct OptionWords {
 };
 
 struct VerbWords {
-  std::string name;  // empty: the program itself
+  std::string name;  // or of the program itself
   std::string description;
   std::vector<OptionWords> options;
 };
@@ -29,42 +29,21 @@ std::string summary_of(const std::string& description) {
   return description.substr(0, description.find(';'));
 }
 
-void append_options(const CLI::App& app, std::vector<OptionWords>& words) {
-  for (const CLI::Option* option : app.get_options()) {
+VerbWords words_of(const CLI::App& app) {
+  VerbWords words{
+      .name = app.get_name(), .description = summary_of(app.get_description()), .options = {}};
+  for (const CLI::Option* option : options_of(app)) {
     for (const std::string& name : option->get_lnames()) {
-      if (app.get_name().empty() && option == app.get_help_ptr()) {
-        continue;  // a group of options has the program's --help
-      }
       std::string values = option->get_type_name();
       const bool lists_values = values.find('|') != values.npos;
       std::replace(values.begin(), values.end(), '|', ' ');
-      words.push_back({.name = name,
-                       .description = summary_of(option->get_description()),
-                       .has_value = option->get_items_expected_max() > 0,
-                       .values = lists_values ? values : ""});
+      words.options.push_back({.name = name,
+                               .description = summary_of(option->get_description()),
+                               .has_value = option->get_items_expected_max() > 0,
+                               .values = lists_values ? values : ""});
     }
   }
-  for (const CLI::App* group : app.get_subcommands({})) {
-    if (group->get_name().empty()) {  // a group of options
-      append_options(*group, words);
-    }
-  }
-}
-
-VerbWords words_of(const CLI::App& app, const std::string& name) {
-  VerbWords words{.name = name, .description = summary_of(app.get_description()), .options = {}};
-  append_options(app, words.options);
   return words;
-}
-
-std::vector<VerbWords> verbs_of(const CLI::App& app) {
-  std::vector<VerbWords> verbs;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    if (!verb->get_name().empty()) {
-      verbs.push_back(words_of(*verb, verb->get_name()));
-    }
-  }
-  return verbs;
 }
 
 // The text with a backslash before each of the characters.
@@ -211,8 +190,11 @@ std::string fish_script(const VerbWords& program, const std::vector<VerbWords>& 
 }  // namespace
 
 std::string completions(const CLI::App& app, std::string_view shell) {
-  const VerbWords program = words_of(app, app.get_name());
-  const std::vector<VerbWords> verbs = verbs_of(app);
+  const VerbWords program = words_of(app);
+  std::vector<VerbWords> verbs;
+  for (const CLI::App* verb : verbs_of(app)) {
+    verbs.push_back(words_of(*verb));
+  }
   if (shell == "bash") {
     return bash_script(program, verbs);
   }

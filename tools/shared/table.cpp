@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <numeric>
 #include <ostream>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
@@ -28,7 +28,7 @@ void Table::add(std::vector<std::string> row) {
 void Table::print(std::ostream& out) const {
   std::vector<std::size_t> all(columns_.size());
   std::iota(all.begin(), all.end(), 0);
-  print_columns(out, all, std::numeric_limits<std::size_t>::max());
+  print_columns(out, all, kUnlimited);
 }
 
 void Table::print_fitting(std::ostream& out, std::size_t width) const {
@@ -56,8 +56,7 @@ void Table::print_fitting(std::ostream& out, std::size_t width) const {
     out << wrapped(heading, width) << '\n';
   }
   const std::size_t rest = width - std::min(width, used == 0 ? 0 : used + kBetweenColumns);
-  print_columns(out, fitting,
-                wraps ? std::max(rest, kLeastWrapped) : std::numeric_limits<std::size_t>::max());
+  print_columns(out, fitting, wraps ? std::max(rest, kLeastWrapped) : kUnlimited);
 }
 
 bool Table::is_heading(std::size_t column) const {

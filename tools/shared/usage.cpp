@@ -28,15 +28,9 @@ const CLI::App& given_command(const CLI::App& app) {
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
+  for (const CLI::Option* option : options_of(app)) {
     for (const std::string& name : option->get_lnames()) {
       names.push_back("--" + name);
-    }
-  }
-  for (const CLI::App* group : app.get_subcommands({})) {
-    if (group->get_name().empty()) {  // a group of options
-      const std::vector<std::string> of_group = option_names(*group);
-      names.insert(names.end(), of_group.begin(), of_group.end());
     }
   }
   return names;
@@ -44,10 +38,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 std::vector<std::string> verb_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    if (!verb->get_name().empty()) {
-      names.push_back(verb->get_name());
-    }
+  for (const CLI::App* verb : verbs_of(app)) {
+    names.push_back(verb->get_name());
   }
   return names;
 }
@@ -80,6 +72,25 @@ std::string why_unexpected(const CLI::App& command, const std::string& argument)
 }
 
 }  // namespace
+
+std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* part) { return !part->get_name().empty(); });
+}
+
+std::vector<const CLI::Option*> options_of(const CLI::App& app) {
+  std::vector<const CLI::Option*> options = app.get_options();
+  for (const CLI::App* group : app.get_subcommands({})) {
+    if (!group->get_name().empty()) {
+      continue;  // a verb
+    }
+    for (const CLI::Option* option : options_of(*group)) {
+      if (option != group->get_help_ptr()) {  // the group has the program's --help
+        options.push_back(option);
+      }
+    }
+  }
+  return options;
+}
 
 void fit_help(CLI::App& app) {
   const auto formatter = std::make_shared<FittingFormatter>();
