@@ -40,7 +40,7 @@ std::vector<ViewColumn> with_problem(std::vector<ViewColumn> columns) {
   return columns;
 }
 
-View best() {
+View help_of_best() {
   return {"best", "the winner that a call gets for a tuned problem on a device",
           with_problem({
               {"config", "", "family and knobs of the winner"},
@@ -71,12 +71,12 @@ View best() {
           })};
 }
 
-View trials() {
+View help_of_trials() {
   return {"trials", "the newest outcome of a candidate for a problem on a device",
           with_problem({
               {"config", "", "family and knobs of the candidate"},
               {"status", "",
-               "ok: a finalist of the winner's tuning; screened: measured otherwise; "
+               "finalist of the winner's tuning; screened: measured otherwise; "
                "rejected: it cannot win"},
               {"reason", "", "why it was rejected"},
               {"median_us", "us", "median time of a launch; null if it was not measured"},
@@ -96,7 +96,7 @@ View trials() {
           })};
 }
 
-View failures() {
+View help_of_failures() {
   return {"failures",
           "the rejected candidates of a device and family with the same reason",
           {
@@ -111,7 +111,7 @@ View failures() {
           }};
 }
 
-View missing() {
+View help_of_missing() {
   return {"missing", "a problem that programs asked for and that has no winner on the device",
           with_problem({
               {"calls", "", "launches that programs asked for"},
@@ -125,7 +125,7 @@ View missing() {
           })};
 }
 
-View stale() {
+View help_of_stale() {
   return {"stale", "a winner that was tuned with another compiler or driver than the device's last",
           with_problem({
               {"config", "", "family and knobs of the winner"},
@@ -139,7 +139,7 @@ View stale() {
           })};
 }
 
-View coverage() {
+View help_of_coverage() {
   return {"coverage",
           "a device, with the number of its problems by state",
           {
@@ -157,7 +157,7 @@ View coverage() {
           }};
 }
 
-View help() {
+View help_of_help() {
   return {"help",
           "a column of a view, or the view itself with an empty column",
           {
@@ -169,7 +169,8 @@ View help() {
 }
 
 std::vector<View> all_views() {
-  return {best(), trials(), failures(), missing(), stale(), coverage(), help()};
+  return {help_of_best(),  help_of_trials(),   help_of_failures(), help_of_missing(),
+          help_of_stale(), help_of_coverage(), help_of_help()};
 }
 
 // A line of VALUES.

@@ -124,7 +124,7 @@ std::string trials() {
          R"sql(,
        c.text AS config,
        CASE WHEN t.reason IS NOT NULL THEN 'rejected'
-            WHEN t.final_round THEN 'ok' ELSE 'screened' END AS status,
+            WHEN t.final_round THEN 'finalist' ELSE 'screened' END AS status,
        )sql" +
          names_of("t.reason", kReasons) + R"sql( AS reason,
        round(t.median_us, 2) AS median_us,

@@ -267,7 +267,7 @@ TEST_CASE("The other views show what was tried, failed, is missing, stale and co
   };
   CHECK(answer("SELECT config, status, reason, median_us FROM trials WHERE m = 512 "
                "ORDER BY reason, status, median_us;") ==
-        "sample block_m=128 | ok |  | 12.5\nsample block_m=64 | ok |  | 14.0\n"
+        "sample block_m=128 | finalist |  | 12.5\nsample block_m=64 | finalist |  | 14.0\n"
         "sample block_m=256 | screened |  | 31.0\n"
         "sample block_m=32 | rejected | wrong result | \n");
   CHECK(answer("SELECT family, reason, candidates, example_detail FROM failures;") ==

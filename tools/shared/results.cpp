@@ -5,6 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tools/shared/text.h"
+
 namespace tunedgemm::internal {
 namespace {
 
@@ -116,7 +118,8 @@ Json to_json(const WinnerWithState& winner) {
 }
 
 Json to_json(const TrialRecord& trial) {
-  Json json{{"family", trial.family},
+  Json json{{"status", status_text(trial)},
+            {"family", trial.family},
             {"config", to_json(trial.config)},
             {"predicted_us", time_or_null(trial.predicted_us)},
             {"median_us", trial.measurement ? Json(trial.measurement->median_us) : Json(nullptr)},
@@ -126,7 +129,7 @@ Json to_json(const TrialRecord& trial) {
             {"shared_bytes", trial.shared_bytes},
             {"spill_bytes", trial.spill_bytes},
             {"compile_ms", trial.compile_ms}};
-  json["rejected"] = trial.rejection ? Json(name(trial.rejection->reason)) : Json(nullptr);
+  json["reason"] = trial.rejection ? Json(name(trial.rejection->reason)) : Json(nullptr);
   json["detail"] = trial.rejection ? Json(trial.rejection->detail) : Json(nullptr);
   return json;
 }

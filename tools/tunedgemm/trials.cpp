@@ -18,7 +18,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct TrialsOptions {
   ContextChoice context;
   std::vector<Field> shape;
   bool json = false;
@@ -66,14 +66,12 @@ void print_table(const std::vector<TrialRecord>& trials, std::size_t width) {
 void print_json(const std::vector<TrialRecord>& trials) {
   Json array = Json::array();
   for (const TrialRecord& trial : trials) {
-    Json json{{"status", status_text(trial)}};
-    json.update(to_json(trial));
-    array.push_back(std::move(json));
+    array.push_back(to_json(trial));
   }
   std::cout << json_text(array, 2) << '\n';
 }
 
-ExitStatus trials(const Options& options) {
+ExitStatus trials(const TrialsOptions& options) {
   const Shape shape = shape_of_arguments(options.shape);
   const auto context = open_for_reading(options.context);
   Device& device = context->device();
@@ -98,7 +96,7 @@ ExitStatus trials(const Options& options) {
 
 void add_trials(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("trials", "list the outcome of every candidate for a problem");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrialsOptions>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
   add_wide_option(*verb, options->width);

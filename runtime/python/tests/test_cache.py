@@ -37,7 +37,7 @@ def test_best(file):
 def test_other_views(file):
     (missing,) = cache.missing(file)
     assert (missing["m"], missing["n"], missing["k"], missing["name"]) == (16, 16, 24, "a layer")
-    assert {row["m"] for row in cache.trials(file, status="ok")} == {8}
+    assert {row["m"] for row in cache.trials(file, status="finalist")} == {8}
     (coverage,) = cache.coverage(file)
     assert (coverage["tuned"], coverage["missing"]) == (1, 1)
     (meaning,) = cache.help(file, view="best", column="median_us")
