@@ -15,6 +15,7 @@
 #include "runtime/cuda/compile_process.h"
 #include "runtime/device.h"
 #include "runtime/process/worker_process.h"
+#include "tools/shared/colour.h"
 #include "tools/shared/completions.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
@@ -68,12 +69,14 @@ class FittingLines {
   std::size_t written_ = 0;  // of its wrapped text
 };
 
-// During its lifetime, the stream's output passes through printable(), and messages through
+// During its lifetime, the stream's output passes through printable_coloured(), and messages through
 // FittingLines.
 class PrintableOutput final : private std::stringbuf {
  public:
-  [[nodiscard]] explicit PrintableOutput(std::ostream& stream)
-      : stream_(stream), destination_(stream.rdbuf(this)) {}
+  PrintableOutput(std::ostream& stream, int descriptor)
+      : stream_(stream), destination_(stream.rdbuf(this)) {
+    set_colours(stream, shows_colours(descriptor));
+  }
   ~PrintableOutput() override {
     stream_.flush();
     write(lines_.finish());
@@ -84,7 +87,8 @@ class PrintableOutput final : private std::stringbuf {
 
  private:
   int sync() override {
-    std::string text = printable(str(), Lines::kMany);
+    std::string text =
+        has_colours(stream_) ? printable_coloured(str()) : printable(str(), Lines::kMany);
     str("");
     return write(&stream_ == &std::cerr ? lines_.add(text) : text);
   }
@@ -110,6 +114,14 @@ void add_completions_option(CLI::App& app) {
       ->type_name(CLI::detail::join(shells, "|"));
 }
 
+// What is before the colon, the name of the program, is red.
+void print_error(const std::string& text) {
+  const std::string message = printable(text, Lines::kMany);
+  const std::size_t end = message.find(':') + 1;
+  std::cerr << coloured(std::cerr, message.substr(0, end), Colour::kRed) << message.substr(end)
+            << '\n';
+}
+
 ExitStatus run_and_report(CLI::App& app, int argc, char** argv,
                           const std::function<ExitStatus()>& run) {
   try {
@@ -120,13 +132,13 @@ ExitStatus run_and_report(CLI::App& app, int argc, char** argv,
       app.exit(error);
       return ExitStatus::kGood;
     }
-    std::cerr << usage_message(app, error) << '\n';
+    print_error(usage_message(app, error));
     return ExitStatus::kWrongUse;
   } catch (const DeviceError& error) {
-    std::cerr << app.get_name() << ": " << error.what() << '\n';
+    print_error(app.get_name() + ": " + error.what());
     return ExitStatus::kNoDevice;
   } catch (const std::exception& error) {
-    std::cerr << app.get_name() << ": " << error.what() << '\n';
+    print_error(app.get_name() + ": " + error.what());
     return ExitStatus::kWrongUse;
   }
 }
@@ -158,8 +170,8 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
   app.set_version_flag("--version", app.get_name() + " " + tunedgemm_version());
   add_completions_option(app);
   fit_help(app);
-  const PrintableOutput results(std::cout);
-  const PrintableOutput messages(std::cerr);
+  const PrintableOutput results(std::cout, STDOUT_FILENO);
+  const PrintableOutput messages(std::cerr, STDERR_FILENO);
   ExitStatus status = run_and_report(app, argc, argv, run);
   if (!std::cout.flush()) {
     std::cerr << app.get_name() << ": the standard output could not be written\n";

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/colour.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
@@ -81,7 +82,7 @@ void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& col
     titles.push_back(columns_[column].title);
     widths.push_back(width_of(column));
   }
-  const auto print_row = [&](const std::vector<std::string>& row) {
+  const auto print_row = [&](const std::vector<std::string>& row, auto colour_of) {
     std::string line;
     std::string below;  // the indentation of the last column
     for (const std::size_t column : columns) {
@@ -95,6 +96,7 @@ void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& col
         text = wrapped(text, last_width);
       }
       const std::string padding(widths[column] - display_width(row[column]), ' ');
+      text = coloured(out, text, colour_of(text));
       line += columns_[column].align == Align::kLeft ? text + padding : padding + text;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -103,9 +105,9 @@ void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& col
     }
     out << '\n';
   };
-  print_row(titles);
+  print_row(titles, [](std::string_view /*title*/) { return Colour::kBold; });
   for (const auto& row : rows_) {
-    print_row(row);
+    print_row(row, colour_of_state);
   }
 }
 

@@ -31,7 +31,7 @@ class Table {
   void add(std::vector<std::string> row);
   std::size_t size() const { return rows_.size(); }
 
-  /// The titles, then the rows. Columns are two spaces apart and as wide as their widest text;
+  /// The titles, then the rows; titles are bold and states coloured if the stream has colours. Columns are two spaces apart and as wide as their widest text;
   /// columns that are empty in every row are omitted.
   void print(std::ostream& out) const;
   /// The same in lines of at most `width` characters. The columns must be in the order of their

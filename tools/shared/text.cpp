@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/colour.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
@@ -194,9 +195,15 @@ std::string first_line(std::string_view text, std::size_t width) {
 }
 
 std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;  // not a continuation byte
-  }));
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const std::size_t sequence = sequence_bytes(text);
+    if (sequence == 0 && (static_cast<unsigned char>(text.front()) & 0xc0) != 0x80) {
+      ++width;  // not a continuation byte
+    }
+    text.remove_prefix(std::max<std::size_t>(sequence, 1));
+  }
+  return width;
 }
 
 std::string shortened(std::string_view text, std::size_t width) {

@@ -41,7 +41,8 @@ std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
 
-/// The number of characters of a UTF-8 text, all of which must be one column wide.
+/// The number of characters of a UTF-8 text, all of which must be one column wide; the control
+/// sequences of coloured() have no width.
 std::size_t display_width(std::string_view text);
 /// The text, or as many of its characters as fit in `width` with "…" behind them. Precondition:
 /// width > 0.
