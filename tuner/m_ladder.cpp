@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tuner/neighbours.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -45,12 +46,6 @@ double error_at(const std::map<double, double>& errors, double log2_m) {
   const double part = (log2_m - below->first) / (above->first - below->first);
   const double apart = std::min(above->first - log2_m, log2_m - below->first);
   return std::lerp(below->second, above->second, part) + kPenalty * apart;
-}
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::int64_t nearest(const std::vector<std::int64_t>& sizes, std::int64_t m) {
@@ -112,7 +107,7 @@ MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
       }
     }
     if (!errors.empty()) {
-      usual_errors_.insert_or_assign(log2_of(rung->winner.problem.m), median(errors));
+      usual_errors_.insert_or_assign(log2_of(rung->winner.problem.m), median(std::move(errors)));
     }
   }
 }

@@ -14,7 +14,7 @@ namespace {
 
 // Even an exhaustive search skips candidates predicted to take more than this many times as long as
 // the best, because the model errs by less.
-constexpr double kHopeless = 20;
+constexpr double kHopelessPrediction = 20;
 // Candidates of an earlier session come early if they were within this factor of its best time.
 constexpr double kPromising = 1.5;
 
@@ -28,7 +28,7 @@ std::string key_of(const TrialRecord& trial) {
 }
 
 double hopeless_from(const Knowledge& knowledge) {
-  return knowledge.ranked.empty() ? 0 : kHopeless * knowledge.ranked.front().predicted_us;
+  return knowledge.ranked.empty() ? 0 : kHopelessPrediction * knowledge.ranked.front().predicted_us;
 }
 
 // Builds a selection, one candidate at a time.

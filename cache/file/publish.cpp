@@ -15,10 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const char* doing, const fs::path& path) {
-  throw fs::filesystem_error(doing, path, std::error_code(errno, std::generic_category()));
-}
-
 std::string private_prefix(const fs::path& target) {
   return target.filename().string() + ".new-";
 }
@@ -40,7 +36,7 @@ fs::path make_private_file(const fs::path& target) {
   std::string name = (target.parent_path() / (private_prefix(target) + "XXXXXX")).string();
   const int file = mkstemp(name.data());
   if (file < 0) {
-    fail("cannot create", target);
+    throw_errno("cannot create", target);
   }
   close(file);
   return name;
@@ -49,16 +45,20 @@ fs::path make_private_file(const fs::path& target) {
 void sync_to_disk(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
-    fail("cannot open", path);
+    throw_errno("cannot open", path);
   }
   const int result = fsync(file);
   close(file);
   if (result != 0) {
-    fail("cannot write", path);
+    throw_errno("cannot write", path);
   }
 }
 
 }  // namespace
+
+void throw_errno(const char* doing, const fs::path& path) {
+  throw fs::filesystem_error(doing, path, std::error_code(errno, std::generic_category()));
+}
 
 PrivateBuild::PrivateBuild(const fs::path& target,
                            const std::function<void(const fs::path&)>& build)
@@ -93,14 +93,14 @@ bool PrivateBuild::publish_unless_there() const {
     return true;
   }
   if (errno != EEXIST) {
-    fail("cannot create", target_);
+    throw_errno("cannot create", target_);
   }
   return false;
 }
 
 void PrivateBuild::publish_in_place() const {
   if (rename(path_.c_str(), target_.c_str()) != 0) {
-    fail("cannot replace", target_);
+    throw_errno("cannot replace", target_);
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace tunedgemm::internal {
 
+/// Throws std::filesystem::filesystem_error with the error number of the last system call.
+[[noreturn]] void throw_errno(const char* doing, const std::filesystem::path& path);
+
 /// A file under a private name beside its target, readable by this user alone. The destructor
 /// removes the private name and SQLite's files beside it. Members throw
 /// std::filesystem::filesystem_error.

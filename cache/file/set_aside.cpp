@@ -29,14 +29,10 @@ constexpr std::array kSideFiles{"-journal", "-wal", "-shm"};
 constexpr off_t kFirstLockByte = 0x40000000;
 constexpr off_t kLockBytes = 512;
 
-[[noreturn]] void fail(const char* doing, const fs::path& path) {
-  throw fs::filesystem_error(doing, path, std::error_code(errno, std::generic_category()));
-}
-
 Descriptor open_file(const fs::path& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) {
-    fail("cannot open", path);
+    throw_errno("cannot open", path);
   }
   return file;
 }
@@ -93,7 +89,7 @@ void copy_bytes(const Descriptor& from, const fs::path& destination) {
       return;
     }
     if (count < 0 || write(to.number(), bytes.data(), static_cast<std::size_t>(count)) != count) {
-      fail("cannot copy to", destination);
+      throw_errno("cannot copy to", destination);
     }
     offset += count;
   }

@@ -19,13 +19,13 @@ Order flipped(Order order) {
 }
 
 // A matrix is `count` lines (rows, or columns if column-major) of `length` elements.
-struct Lines {
+struct MatrixLines {
   std::int64_t count = 0;
   std::int64_t length = 0;
 };
 
-Lines lines_of(const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
-  return matrix.order == Order::kRowMajor ? Lines{rows, columns} : Lines{columns, rows};
+MatrixLines lines_of(const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+  return matrix.order == Order::kRowMajor ? MatrixLines{rows, columns} : MatrixLines{columns, rows};
 }
 
 std::string why_not_sizes(const Problem& problem) {
@@ -70,7 +70,7 @@ std::string why_not_enumerators(const Problem& problem) {
 
 std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::int64_t rows,
                            std::int64_t columns, std::int64_t batch) {
-  const Lines lines = lines_of(matrix, rows, columns);
+  const MatrixLines lines = lines_of(matrix, rows, columns);
   const std::int64_t needed = std::max<std::int64_t>(lines.length, 1);
   const std::string letter_text(letter);
   if (matrix.leading_dimension < needed) {
@@ -106,7 +106,7 @@ std::string why_not_batch_of_d(const Problem& problem) {
   if (problem.batch <= 1 || problem.m == 0 || problem.n == 0) {
     return "";
   }
-  const Lines lines = lines_of(problem.d, problem.m, problem.n);
+  const MatrixLines lines = lines_of(problem.d, problem.m, problem.n);
   const std::int64_t stride = problem.d.batch_stride;
   const std::int64_t one_entry = *span_elements(problem.d, problem.m, problem.n, 1);
   const bool behind_each_other = stride >= one_entry;
@@ -366,7 +366,7 @@ double minimum_bytes(const Problem& problem) {
 
 std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t rows,
                                           std::int64_t columns, std::int64_t batch) {
-  const Lines lines = lines_of(matrix, rows, columns);
+  const MatrixLines lines = lines_of(matrix, rows, columns);
   if (lines.count == 0 || lines.length == 0 || batch == 0) {
     return 0;
   }

@@ -9,7 +9,6 @@
 #include <optional>
 
 namespace tunedgemm::internal::cuda {
-namespace {
 
 // NOLINTBEGIN(readability-identifier-naming): the manual's names
 using nvrtcResult = int;
@@ -18,8 +17,10 @@ constexpr nvrtcResult NVRTC_SUCCESS = 0;
 constexpr nvrtcResult NVRTC_ERROR_COMPILATION = 6;
 // NOLINTEND(readability-identifier-naming)
 
+namespace {
+
 template <typename Function>
-void find(void* library, const char* symbol, Function*& function) {
+void require(void* library, const char* symbol, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, symbol));
   if (function == nullptr) {
     throw DeviceError(DeviceError::Kind::kUnavailable,
@@ -47,16 +48,16 @@ struct Nvrtc::Functions {
   // NOLINTEND(readability-identifier-naming)
 
   explicit Functions(void* library) {
-    find(library, "nvrtcGetErrorString", nvrtcGetErrorString);
-    find(library, "nvrtcGetNumSupportedArchs", nvrtcGetNumSupportedArchs);
-    find(library, "nvrtcGetSupportedArchs", nvrtcGetSupportedArchs);
-    find(library, "nvrtcCreateProgram", nvrtcCreateProgram);
-    find(library, "nvrtcDestroyProgram", nvrtcDestroyProgram);
-    find(library, "nvrtcCompileProgram", nvrtcCompileProgram);
-    find(library, "nvrtcGetCUBINSize", nvrtcGetCUBINSize);
-    find(library, "nvrtcGetCUBIN", nvrtcGetCUBIN);
-    find(library, "nvrtcGetProgramLogSize", nvrtcGetProgramLogSize);
-    find(library, "nvrtcGetProgramLog", nvrtcGetProgramLog);
+    require(library, "nvrtcGetErrorString", nvrtcGetErrorString);
+    require(library, "nvrtcGetNumSupportedArchs", nvrtcGetNumSupportedArchs);
+    require(library, "nvrtcGetSupportedArchs", nvrtcGetSupportedArchs);
+    require(library, "nvrtcCreateProgram", nvrtcCreateProgram);
+    require(library, "nvrtcDestroyProgram", nvrtcDestroyProgram);
+    require(library, "nvrtcCompileProgram", nvrtcCompileProgram);
+    require(library, "nvrtcGetCUBINSize", nvrtcGetCUBINSize);
+    require(library, "nvrtcGetCUBIN", nvrtcGetCUBIN);
+    require(library, "nvrtcGetProgramLogSize", nvrtcGetProgramLogSize);
+    require(library, "nvrtcGetProgramLog", nvrtcGetProgramLog);
   }
 
   CompileFailure failure(nvrtcResult result, const char* call, const Source& source) const {

@@ -15,8 +15,6 @@ constexpr double kUnitTf32 = 0x1p-11;
 // At least the standard deviation of a product of two inputs. It would be 1/3 if inputs were real
 // numbers, uniform in [-1, 1]; it is more for small types because of their coarse steps.
 constexpr double kDeviation = 0.4;
-// The largest of some 10^8 normally distributed values, in standard deviations.
-constexpr double kFarthest = 6;
 
 DataType accumulator_of(const Problem& problem) {
   return accumulator(problem.a.type, problem.b.type);

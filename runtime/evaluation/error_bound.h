@@ -24,6 +24,9 @@ struct Scalars {
   friend bool operator==(const Scalars&, const Scalars&) = default;
 };
 
+/// The largest of some 10^8 normally distributed values, in standard deviations.
+inline constexpr double kFarthest = 6;
+
 /// |got - expected| <= absolute + relative * |expected|; absolute is greater than 0.
 struct ErrorBound {
   double absolute = 0;

@@ -41,7 +41,6 @@ double alpha_for(const Problem& problem) {
   }
   double alpha = kAlpha;
   if (traits(problem.activation).degree == 2) {
-    constexpr double kFarthest = 6;  // of an accumulator, in standard deviations
     const double product = is_integer(problem.a.type) ? kDeviationOfS8Product : 1;
     const double farthest = kFarthest * std::sqrt(static_cast<double>(problem.k)) * product;
     while (alpha * alpha * farthest * farthest > largest(problem.d.type)) {

@@ -148,13 +148,13 @@ Multiply<Accumulator> best_multiply() {
 }
 #endif
 
-double read(DataType type, const void* matrix, long long index) {
+double load(DataType type, const void* matrix, long long index) {
   double value = 0;
   widen_line(type, {element(type, matrix, index), 1, 1}, &value, 1);
   return value;
 }
 
-void write(DataType type, void* matrix, long long index, double value) {
+void store(DataType type, void* matrix, long long index, double value) {
   const auto put = [&](auto element) { static_cast<decltype(element)*>(matrix)[index] = element; };
   switch (type) {
     case DataType::kF64:
@@ -202,15 +202,15 @@ struct Epilogue {
     using Signed = std::conditional_t<std::is_integral_v<Accumulator>, s32, Accumulator>;
     double x = factor * static_cast<double>(static_cast<Signed>(accumulator));
     if (problem.read_c) {
-      x += beta * read(problem.d, arguments.c,
+      x += beta * load(problem.d, arguments.c,
                        batch * arguments.batch_stride_c + m * arguments.c_stride_m +
                            n * arguments.c_stride_n);
     }
     if (problem.bias != Bias::kNone) {
-      x += read(problem.d, arguments.bias, problem.bias == Bias::kPerRow ? m : n);
+      x += load(problem.d, arguments.bias, problem.bias == Bias::kPerRow ? m : n);
     }
     x = reference::activated(problem.activation, x, static_cast<double>(arguments.slope));
-    write(problem.d, arguments.d, index, x);
+    store(problem.d, arguments.d, index, x);
   }
 };
 

@@ -40,8 +40,8 @@ void wait_while(const std::atomic<Value>& value, Value old) noexcept {
 constexpr std::uint64_t kDefaultArithmetic = 0x1f80;  // MXCSR with all exceptions masked
 
 std::uint64_t arithmetic() noexcept {
-  constexpr std::uint64_t kFlags = 0x3f;  // the exceptions since they were last cleared
-  return __builtin_ia32_stmxcsr() & ~kFlags;
+  constexpr std::uint64_t kExceptionFlags = 0x3f;  // the exceptions since they were last cleared
+  return __builtin_ia32_stmxcsr() & ~kExceptionFlags;
 }
 
 void set_arithmetic(std::uint64_t bits) noexcept {

@@ -16,7 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSeconds = 1e6;
 // The interval at which TuneOptions::cancelled is polled.
 constexpr std::chrono::milliseconds kCancelPollInterval{100};
 // The wait for the exit status, because a crash closes the socket shortly before the process ends.

@@ -17,7 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 // The greatest double below 2^64.
 constexpr double kGreatestSeed = 18446744073709549568.0;
-constexpr double kMostSeconds = 1e6;
 constexpr std::size_t kMostQuotedCharacters = 80;
 constexpr std::string_view kCandidate = "candidate";
 

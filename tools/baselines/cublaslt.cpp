@@ -76,7 +76,7 @@ int cublaslt_compute(const Problem& problem) {
 }
 
 // Empty if cuBLASLt can take part in a race for the problem.
-std::string why_not_expressed(const Problem& problem) {
+std::string why_not_cublaslt(const Problem& problem) {
   for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
     if (cublaslt_type(type) == kNoDataType) {
       return "it has no " + std::string(name(type));
@@ -251,7 +251,7 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
                                                                  double scale, int count,
                                                                  std::string* why_not) {
   std::vector<std::unique_ptr<CompiledKernel>> proposals;
-  *why_not = why_not_expressed(problem);
+  *why_not = why_not_cublaslt(problem);
   if (!why_not->empty()) {
     return proposals;
   }

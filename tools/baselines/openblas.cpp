@@ -63,7 +63,7 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-std::string why_not_expressed(const Problem& problem) {
+std::string why_not_openblas(const Problem& problem) {
   const DataType type = problem.a.type;
   if (type != problem.b.type || type != problem.d.type ||
       (type != DataType::kF64 && (type != DataType::kF32 || problem.numerics != Numerics::kIeee))) {
@@ -110,7 +110,7 @@ std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& 
                                                                  double /*scale*/, int count,
                                                                  std::string* why_not) {
   std::vector<std::unique_ptr<CompiledKernel>> proposals;
-  *why_not = why_not_expressed(problem);
+  *why_not = why_not_openblas(problem);
   if (!why_not->empty() || count < 1) {
     return proposals;
   }

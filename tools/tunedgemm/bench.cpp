@@ -32,7 +32,7 @@ constexpr const char* kModel = "model";
 // The list of --configs that is no file.
 constexpr const char* kTritonTutorial = "triton-tutorial";
 
-struct Options {
+struct BenchOptions {
   ContextChoice context;
   std::vector<Field> shape;
   std::string list, sizes, sweep;
@@ -47,7 +47,7 @@ struct Options {
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
-std::vector<Shape> shapes_of(const Options& options) {
+std::vector<Shape> shapes_of(const BenchOptions& options) {
   const std::vector<Field>& fields = options.shape;
   const auto is_extent = [](const Field& field) {
     return field.name == "m" || field.name == "n" || field.name == "k";
@@ -90,8 +90,8 @@ std::string name_of_list(const std::string& list) {
 
 // Our contenders other than the winner, named after their options. Adds a remark for each contender
 // that cannot take part.
-std::vector<NamedCandidate> others(Context& context, const Problem& problem, const Options& options,
-                                   std::vector<std::string>& remarks) {
+std::vector<NamedCandidate> others(Context& context, const Problem& problem,
+                                   const BenchOptions& options, std::vector<std::string>& remarks) {
   std::vector<NamedCandidate> contenders;
   const auto add = [&](const std::string& name, const std::optional<Candidate>& best) {
     if (best) {
@@ -132,7 +132,7 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem, con
 
 // Empty if interrupted. If this shape fails, the row holds the reason and the run continues.
 std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
-                                    const Options& options) {
+                                    const BenchOptions& options) {
   BenchRow failed;
   failed.shape = shape;
   try {
@@ -176,7 +176,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
 
 // Races the shapes one by one until interrupted.
 std::vector<BenchRow> bench_shapes(Context& context, Baseline* baseline,
-                                   const std::vector<Shape>& shapes, const Options& options,
+                                   const std::vector<Shape>& shapes, const BenchOptions& options,
                                    BenchFiles& files) {
   std::vector<BenchRow> rows;
   BenchProgress progress(std::cerr, shapes.size());
@@ -221,7 +221,7 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
   }
 }
 
-ExitStatus bench(const Options& options) {
+ExitStatus bench(const BenchOptions& options) {
   // Report wrong input and missing tools before measuring.
   const std::vector<Shape> shapes = shapes_of(options);
   for (const std::string& list : options.configs) {
@@ -265,7 +265,7 @@ ExitStatus bench(const Options& options) {
 void add_bench(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "bench", "race our winners against cuBLASLt (on the host OpenBLAS) in interleaved rounds");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BenchOptions>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   auto* sizes = verb->add_option("--sizes", options->sizes,
                                  "M = N = K: 1536,2176 or 256:4096:128; types default to f16");

@@ -18,7 +18,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct BestOptions {
   std::string cache;
   std::string m, n, k;
   std::string types;
@@ -30,9 +30,9 @@ bool contains(const std::vector<std::int64_t>& numbers, std::int64_t number) {
   return numbers.empty() || std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-// Options that were not given filter nothing.
+// BestOptions that were not given filter nothing.
 std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
-                                      const Options& options) {
+                                      const BestOptions& options) {
   const auto numbers = [](const std::string& text) {
     return text.empty() ? std::vector<std::int64_t>() : parse_number_list(text, 0);
   };
@@ -117,7 +117,7 @@ void print_tables(const std::vector<WinnerWithState>& winners) {
   }
 }
 
-ExitStatus best(const Options& options) {
+ExitStatus best(const BestOptions& options) {
   const auto store = open_store_for_reading(options.cache);
   const auto winners = filtered(store->winners_with_state(), options);
   if (options.json) {
@@ -140,7 +140,7 @@ ExitStatus best(const Options& options) {
 
 void add_best(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("best", "print the winners as a table");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BestOptions>();
   add_cache_option(*verb, options->cache);
   verb->add_option("--m", options->m, "only these M: 512 or 512,1024 or 128:4096:128");
   verb->add_option("--n", options->n, "only these N");

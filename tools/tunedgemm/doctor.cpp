@@ -21,7 +21,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::string cache;
   bool json = false;
 };
@@ -124,7 +124,7 @@ void print_json(const Findings& findings) {
   std::cout << json_text(array, 2) << '\n';
 }
 
-ExitStatus doctor(const Options& options) {
+ExitStatus doctor(const DoctorOptions& options) {
   Findings findings;
   examine_cache(options.cache, findings);
   for (const Backend* backend : backends()) {
@@ -144,7 +144,7 @@ ExitStatus doctor(const Options& options) {
 
 void add_doctor(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("doctor", "check the cache, the devices and the compilers");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DoctorOptions>();
   add_cache_option(*verb, options->cache);
   verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer("Exit status 1: something is BROKEN, and tuning would fail.");

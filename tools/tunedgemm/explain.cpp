@@ -22,7 +22,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   ContextChoice context;
   std::vector<Field> shape;
   bool json = false;
@@ -263,7 +263,7 @@ void print_json(const Explanation& explanation) {
   std::cout << json_text(json, 2) << '\n';
 }
 
-ExitStatus explain(const Options& options) {
+ExitStatus explain(const ExplainOptions& options) {
   const Shape shape = shape_of_arguments(options.shape);
   const auto context = open_for_reading(options.context);
   const Explanation explanation = explain(*context, shape.problem);
@@ -279,7 +279,7 @@ ExitStatus explain(const Options& options) {
 
 void add_explain(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("explain", "print the kernel that a call would run, and why");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
   verb->add_flag("--json", options->json, "print a JSON object");

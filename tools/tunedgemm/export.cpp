@@ -18,7 +18,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string cache;
   std::string destination;
   std::string device;
@@ -52,7 +52,7 @@ bool is_named(const DeviceIdentity& device, const std::string& text) {
   return device.backend == text || device.name.find(text) != std::string::npos;
 }
 
-ExitStatus export_cache(const Options& options) {
+ExitStatus export_cache(const ExportOptions& options) {
   LayerList layers(options.lists);
   std::function<bool(const WinnerWithState&)> selects;
   if (!options.device.empty() || !options.lists.empty()) {
@@ -106,7 +106,7 @@ void add_export(CLI::App& app, ExitStatus& status) {
       "export",
       "write a self-contained, read-only copy of the cache or of some winners, or the winners as "
       "CSV or JSON");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportOptions>();
   verb->add_option("destination", options->destination,
                    "the file to write; with --csv or --json, - is the standard output")
       ->required();

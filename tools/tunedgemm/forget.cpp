@@ -16,7 +16,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct ForgetOptions {
   ContextChoice context;
   std::vector<Field> shape;
   bool all = false;
@@ -30,7 +30,7 @@ struct Choice {
   bool only_stale = false;
 };
 
-Choice choice_of(const Options& options) {
+Choice choice_of(const ForgetOptions& options) {
   const std::vector<Field>& fields = options.shape;
   const auto not_types =
       std::ranges::find_if(fields, [](const Field& field) { return field.name != "types"; });
@@ -104,7 +104,7 @@ void warn_of_read_only() {
                "use them until tune-all --force stores others in the cache\n";
 }
 
-ExitStatus forget(const Options& options) {
+ExitStatus forget(const ForgetOptions& options) {
   const Choice choice = choice_of(options);
   Matches matches;
   {
@@ -142,7 +142,7 @@ ExitStatus forget(const Options& options) {
 void add_forget(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "forget", "delete winners and their trials, so that the next tuning starts anew");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ForgetOptions>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   add_context_options(*verb, options->context);
   auto* all = verb->add_flag("--all", options->all,

@@ -24,7 +24,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct LadderOptions {
   ContextChoice context;
   std::vector<Field> shape;
   MeasuringChoice measuring;
@@ -96,7 +96,7 @@ void print_rungs(const BenchRow& row, std::size_t width) {
 
 // The best candidate of each family, and the winner.
 std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
-                                     const Options& options) {
+                                     const LadderOptions& options) {
   std::vector<NamedCandidate> rungs;
   for (const Family* family : families(context.device().limits().backend)) {
     std::cerr << "  " << family->name() << " ...\n";
@@ -132,7 +132,7 @@ void keep_best_of_baseline(BenchRow& row, const std::string& baseline) {
   row.contenders.push_back(std::move(step));
 }
 
-ExitStatus ladder(const Options& options) {
+ExitStatus ladder(const LadderOptions& options) {
   const MeasuringChoice& measuring = options.measuring;
   const std::optional<Plotter> plotter = find_plotter(measuring.picture);
   const std::string json = json_path(measuring.picture);
@@ -185,7 +185,7 @@ ExitStatus ladder(const Options& options) {
 void add_ladder(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "ladder", "race every kernel on one problem, from the naive loop to the tuned winner");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LadderOptions>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   add_context_options(*verb, options->context);
   add_wide_option(*verb, options->width);

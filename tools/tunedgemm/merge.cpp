@@ -13,12 +13,12 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct MergeOptions {
   std::vector<std::filesystem::path> files;
   std::string cache;
 };
 
-ExitStatus merge(const Options& options) {
+ExitStatus merge(const MergeOptions& options) {
   StoreOptions store_options;
   store_options.path = options.cache;
   const auto store = Store::open(store_options);
@@ -47,7 +47,7 @@ void add_merge(CLI::App& app, ExitStatus& status) {
       "merge",
       "import winners, trials and binaries from other caches; reports conflicts, in which the "
       "better-measured winner is kept");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MergeOptions>();
   verb->add_option("files", options->files, "the cache files to import")
       ->required()
       ->check(CLI::ExistingFile.description(""));

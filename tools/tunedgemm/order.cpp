@@ -26,7 +26,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct OrderOptions {
   ContextChoice context;
   std::vector<Field> shape;
   PictureChoice picture;
@@ -208,7 +208,7 @@ Json to_json(const Tiles& tiles, const Problem& problem, const std::vector<Named
   return document;
 }
 
-ExitStatus order(const Options& options) {
+ExitStatus order(const OrderOptions& options) {
   const std::optional<Plotter> plotter = find_plotter(options.picture);
   Problem problem = canonical(shape_of_arguments(options.shape).problem).problem;
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
@@ -269,7 +269,7 @@ ExitStatus order(const Options& options) {
 void add_order(CLI::App& app, ExitStatus& status) {
   auto* verb =
       app.add_subcommand("order", "print the order of tiles, and the bytes that each wave reads");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<OrderOptions>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
   verb->add_option(

@@ -36,7 +36,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-struct Options {
+struct SweepOptions {
   ContextChoice context;
   std::vector<Field> shape;
   std::string list;
@@ -50,7 +50,7 @@ struct Options {
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
-std::vector<Shape> shapes_of(const Options& options) {
+std::vector<Shape> shapes_of(const SweepOptions& options) {
   if (options.list.empty()) {
     return {shape_of_arguments(options.shape)};
   }
@@ -191,7 +191,7 @@ void sort_by_time(std::vector<SweptConfig>& configs) {
 
 // Throws std::invalid_argument for a family of another device, a wrong filter, or a wrong or
 // illegal config.
-std::vector<SweptConfig> chosen_configs(const Options& options, const Problem& problem,
+std::vector<SweptConfig> chosen_configs(const SweepOptions& options, const Problem& problem,
                                         const DeviceLimits& limits) {
   const Family& family = *find_family(options.family);
   if (family.backend() != limits.backend) {
@@ -276,7 +276,7 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
   return json;
 }
 
-void write_files(const Options& options, Device& device, const std::string& began_at,
+void write_files(const SweepOptions& options, Device& device, const std::string& began_at,
                  const std::vector<Json>& rows) {
   if (!options.csv.empty()) {
     write_file(options.csv, csv_text(rows));
@@ -294,7 +294,7 @@ void write_files(const Options& options, Device& device, const std::string& bega
 }
 
 // Returns a row for each config.
-std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Options& options) {
+std::vector<Json> sweep_shape(Context& context, const Shape& shape, const SweepOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
   const Problem problem = canonical(shape.problem).problem;
@@ -320,7 +320,7 @@ std::vector<Json> sweep_shape(Context& context, const Shape& shape, const Option
   return rows;
 }
 
-ExitStatus sweep(const Options& options) {
+ExitStatus sweep(const SweepOptions& options) {
   const std::vector<Shape> shapes = shapes_of(options);
   const auto context = Context::create(to_context_options(options.context));
   context->complete_probe();
@@ -351,7 +351,7 @@ ExitStatus sweep(const Options& options) {
 
 void add_sweep(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("sweep", "check and time the configs of one kernel family");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SweepOptions>();
   add_shape_arguments(*verb, options->shape, Extents::kOptional);
   verb->add_option("--list", options->list, "a list of shapes (CSV or JSON) instead of M N K");
   add_context_options(*verb, options->context);

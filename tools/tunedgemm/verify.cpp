@@ -30,7 +30,7 @@ namespace {
 constexpr int kRounds = 15;
 constexpr std::size_t kOthers = 3;  // in addition to the default candidate
 
-struct Options {
+struct VerifyOptions {
   std::string file;
   ContextChoice context;
   std::vector<std::string> lists;
@@ -215,7 +215,7 @@ ExitStatus why_nothing(const Context& context, const std::string& file,
   return others.empty() ? ExitStatus::kNoResult : ExitStatus::kNoDevice;
 }
 
-ExitStatus verify(const Options& options) {
+ExitStatus verify(const VerifyOptions& options) {
   LayerList layers(options.lists);
   ContextOptions context_options = to_context_options(options.context);
   context_options.store.access = StoreOptions::Access::kMemoryOnly;  // for compiled kernels
@@ -258,7 +258,7 @@ ExitStatus verify(const Options& options) {
 void add_verify(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "verify", "measure the winners of a file again, against the candidates that came closest");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyOptions>();
   verb->add_option("file", options->file, "the cache file, which stays unchanged")
       ->required()
       ->check(CLI::ExistingFile);
