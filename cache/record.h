@@ -112,8 +112,8 @@ struct Rejection {
 /// The reason's name, a colon and the detail.
 std::string to_text(const Rejection& rejection);
 
-/// The outcome of a candidate. Its status in views and tools is "finalist" if it was measured in the
-/// current winner's finals, "screened" if it was measured otherwise, "rejected" if it cannot win.
+/// The outcome of a candidate. Views and tools call it "finalist" if it was measured in the finals
+/// of the current winner, "screened" if it was measured otherwise, "rejected" if it cannot win.
 struct TrialRecord {
   std::string family;
   Config config;

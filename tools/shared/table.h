@@ -31,8 +31,9 @@ class Table {
   void add(std::vector<std::string> row);
   std::size_t size() const { return rows_.size(); }
 
-  /// The titles, then the rows; titles are bold and states coloured if the stream has colours. Columns are two spaces apart and as wide as their widest text;
-  /// columns that are empty in every row are omitted.
+  /// The titles, then the rows; titles are bold and states coloured if the stream has colours.
+  /// Columns are two spaces apart and as wide as their widest text; columns that are empty in every
+  /// row are omitted.
   void print(std::ostream& out) const;
   /// The same in lines of at most `width` characters. The columns must be in the order of their
   /// importance: each is omitted if it does not fit behind the columns before it. A last column of
