@@ -69,8 +69,8 @@ class FittingLines {
   std::size_t written_ = 0;  // of its wrapped text
 };
 
-// During its lifetime, the stream's output passes through printable(), or printable_coloured() if the
-// terminal has colours, and messages through FittingLines.
+// During its lifetime, the stream's output passes through printable(), or through
+// printable_coloured() if the terminal has colours, and messages through FittingLines.
 class PrintableOutput final : private std::stringbuf {
  public:
   PrintableOutput(std::ostream& stream, int descriptor)
