@@ -1,19 +1,17 @@
 #include "runtime/cuda/compile_process.h"
 
-#include <charconv>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "kernel_templates/base/text.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/process/caller.h"
 #include "runtime/process/child_process.h"
@@ -24,20 +22,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The exit status of the compile process.
-enum Status { kCompiled = 0, kDoesNotCompile = 1, kCannotCompile = 2 };
+constexpr std::string_view kCompiled = "compiled", kRejected = "rejected", kFailed = "failed";
+constexpr std::string_view kExact = "exact", kCompatible = "compatible";
 
-// The arguments of the compile process, followed by the defines as "NAME=value".
-enum Argument {
-  kNvrtcPath,
-  kNvrtcVersion,
-  kOutput,
-  kArchitecture,
-  kExact,
-  kFile,
-  kEntry,
-  kDefines
-};
+// The arguments of run_compiler().
+enum Argument { kNvrtcPath, kNvrtcVersion, kArguments };
+// The fields of a request, followed by the defines.
+enum Field { kOutput, kArchitecture, kExactness, kFile, kEntry, kDefines };
+
+constexpr std::size_t kMostLog = 64 << 10;
 
 // The header of the output file; the machine code follows.
 struct Figures {
@@ -61,7 +54,7 @@ std::optional<Binary> read_output(const fs::path& path) {
   return binary;
 }
 
-bool write_output(const char* path, const Binary& binary) {
+bool write_output(const fs::path& path, const Binary& binary) {
   std::ofstream file(path, std::ios::binary);
   const Figures figures{binary.registers, binary.shared_bytes, binary.spill_bytes};
   file.write(reinterpret_cast<const char*>(&figures), sizeof figures);
@@ -71,92 +64,183 @@ bool write_output(const char* path, const Binary& binary) {
   return !file.fail();
 }
 
-CompileFailure failure_of(const ChildResult& result, std::chrono::milliseconds limit) {
+// Why a compile process ended.
+CompileFailure failure_of(const ChildResult& result, std::string log) {
   using Cause = CompileFailure::Cause;
-  if (result.end == ChildResult::End::kTimedOut) {
-    return {"NVRTC took more than " + std::to_string(limit.count()) + " ms and was stopped\n" +
-                result.output,
-            Cause::kTimeLimit};
-  }
-  if (result.end == ChildResult::End::kSignalled) {
-    // SIGKILL usually comes from the OOM killer, so blame the environment.
-    return {"NVRTC " + to_text(result) + "\n" + result.output,
-            result.code == SIGKILL ? Cause::kEnvironment : Cause::kSource};
-  }
-  if (result.code == kDoesNotCompile) {
-    return {result.output};
-  }
-  return {"the compile process " + to_text(result) + "\n" + result.output, Cause::kEnvironment};
+  // SIGKILL usually comes from the OOM killer, so blame the environment.
+  const bool crashed = result.end == ChildResult::End::kSignalled && result.code != SIGKILL;
+  return {"the compile process " + to_text(result) + "\n" + log + result.output,
+          crashed ? Cause::kSource : Cause::kEnvironment};
+}
+
+CompileFailure time_limit_failure(std::chrono::milliseconds limit, const std::string& log) {
+  return {"NVRTC took more than " + std::to_string(limit.count()) + " ms and was stopped\n" + log,
+          CompileFailure::Cause::kTimeLimit};
 }
 
 }  // namespace
 
-std::variant<Binary, CompileFailure> compile_in_process(const std::vector<std::string>& command,
-                                                        const NvrtcLocation& nvrtc,
-                                                        const Source& source, int architecture,
-                                                        std::chrono::milliseconds limit) {
-  const auto start = std::chrono::steady_clock::now();
-  const PrivateFolder folder;
-  const fs::path output = folder.path() / "kernel.cubin";
-  std::vector<std::string> line = command;
-  line.insert(line.end(), {nvrtc.path, nvrtc.version, output, std::to_string(architecture),
-                           source.needs_exact_architecture ? "exact" : "",
-                           std::string(source.file.name), source.entry});
-  for (const auto& [name, value] : source.defines) {
-    line.push_back(name);
-    line.back().append("=").append(value);
+// Used by one thread at a time.
+class CompileProcesses::Process {
+ public:
+  explicit Process(const std::vector<std::string>& command)
+      : child_(command, {}, {"TMPDIR=" + folder_.path().string()}) {}
+
+  bool has_ended() const { return child_.has_ended(); }
+
+  /// After a CompileFailure of another cause than kSource the process may have ended.
+  std::variant<Binary, CompileFailure> compile(const Source& source, int architecture,
+                                               std::chrono::milliseconds limit) {
+    const auto start = ChildProcess::Clock::now();
+    const fs::path output = folder_.path() / "kernel.cubin";
+    std::string request = output.string() + '\t' + std::to_string(architecture) + '\t' +
+                          std::string(source.needs_exact_architecture ? kExact : kCompatible) +
+                          '\t' + std::string(source.file.name) + '\t' + source.entry;
+    for (const auto& [name, value] : source.defines) {
+      request.append("\t").append(name).append("=").append(value);
+    }
+    child_.send(request);
+    const Answer answer = receive(start + limit);
+    if (answer.word.empty()) {
+      const bool in_time = ChildProcess::Clock::now() < start + limit;
+      const ChildResult result = child_.finish(ChildProcess::Clock::now());
+      return in_time ? failure_of(result, answer.log) : time_limit_failure(limit, answer.log);
+    }
+    if (answer.word != kCompiled) {
+      using Cause = CompileFailure::Cause;
+      return CompileFailure{answer.log,
+                            answer.word == kRejected ? Cause::kSource : Cause::kEnvironment};
+    }
+    std::optional<Binary> binary = read_output(output);
+    if (!binary) {
+      return CompileFailure{"the compile process wrote no machine code",
+                            CompileFailure::Cause::kEnvironment};
+    }
+    binary->entry = source.entry;
+    const std::chrono::duration<double, std::milli> spent = ChildProcess::Clock::now() - start;
+    binary->compile_ms = spent.count();
+    return *std::move(binary);
   }
-  ChildProcess child(line, {.time = limit}, {"TMPDIR=" + folder.path().string()});
-  const ChildResult result = child.finish();
-  if (result.end != ChildResult::End::kExited || result.code != kCompiled) {
-    return failure_of(result, limit);
+
+ private:
+  struct Answer {
+    std::string log;
+    std::string word;  ///< empty if there was none
+  };
+
+  Answer receive(ChildProcess::Clock::time_point deadline) {
+    Answer answer;
+    std::string line;
+    while (child_.receive(line, deadline) == ChildProcess::Received::kLine) {
+      if (line == kCompiled || line == kRejected || line == kFailed) {
+        answer.word = line;
+        break;
+      }
+      if (answer.log.size() + line.size() < kMostLog) {
+        answer.log += line + '\n';
+      }
+    }
+    return answer;
   }
-  std::optional<Binary> binary = read_output(output);
-  if (!binary) {
-    return CompileFailure{"the compile process wrote no machine code",
-                          CompileFailure::Cause::kEnvironment};
-  }
-  binary->entry = source.entry;
-  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-  binary->compile_ms = spent.count();
-  return *std::move(binary);
+
+  PrivateFolder folder_;
+  ChildProcess child_;
+};
+
+CompileProcesses::CompileProcesses(std::vector<std::string> command, NvrtcLocation nvrtc)
+    : command_([&] {
+        command.insert(command.end(), {nvrtc.path, nvrtc.version});
+        return std::move(command);
+      }()) {}
+
+CompileProcesses::~CompileProcesses() = default;
+
+std::variant<Binary, CompileFailure> CompileProcesses::compile(const Source& source,
+                                                               int architecture,
+                                                               std::chrono::milliseconds limit) {
+  std::unique_ptr<Process> process = take();
+  auto compiled = process->compile(source, architecture, limit);
+  const std::scoped_lock lock(mutex_);
+  idle_.push_back(std::move(process));
+  return compiled;
 }
 
+std::unique_ptr<CompileProcesses::Process> CompileProcesses::take() {
+  std::unique_ptr<Process> taken;
+  {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(idle_, [](const auto& process) { return process->has_ended(); });
+    if (!idle_.empty()) {
+      taken = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  return taken ? std::move(taken) : std::make_unique<Process>(command_);
+}
+
+void CompileProcesses::end_idle() {
+  const std::scoped_lock lock(mutex_);
+  idle_.clear();
+}
+
+namespace {
+
+Source parse_source(std::span<const std::string_view> fields) {
+  Source source;
+  source.file = embedded_file(fields[kFile]);
+  source.includes = included_files(source.file);
+  source.entry = fields[kEntry];
+  source.needs_exact_architecture = fields[kExactness] == kExact;
+  for (const std::string_view define : fields.subspan(kDefines)) {
+    const std::size_t equals = define.find('=');
+    source.defines.emplace_back(define.substr(0, equals),
+                                equals == define.npos ? "" : define.substr(equals + 1));
+  }
+  return source;
+}
+
+// Answers a request: sends the log, and returns the last line.
+std::string_view serve(const Caller& caller, const Nvrtc& nvrtc, const std::string& request) {
+  const std::vector<std::string_view> fields = split(request, '\t');
+  if (fields.size() < kDefines) {
+    caller.send("the compile process does not understand the request");
+    return kFailed;
+  }
+  const auto compiled =
+      nvrtc.compile(parse_source(fields), whole_number<int>(fields[kArchitecture]).value_or(0));
+  if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
+    caller.send(failure->log);
+    return failure->cause == CompileFailure::Cause::kSource ? kRejected : kFailed;
+  }
+  if (!write_output(std::string(fields[kOutput]), std::get<Binary>(compiled))) {
+    caller.send("cannot write " + std::string(fields[kOutput]));
+    return kFailed;
+  }
+  return kCompiled;
+}
+
+}  // namespace
+
 int run_compiler(std::span<const char* const> arguments) {
-  if (arguments.size() < kDefines) {
-    std::cout << "the compile process has too few arguments" << std::endl;
-    return kCannotCompile;
+  const Caller caller(std::chrono::milliseconds(0));
+  if (arguments.size() != kArguments) {
+    caller.send("the compile process needs the path and the version of NVRTC");
+    return EXIT_FAILURE;
   }
-  try {
-    const Caller caller(std::chrono::milliseconds(0));
-    Source source;
-    source.file = embedded_file(arguments[kFile]);
-    source.includes = included_files(source.file);
-    source.entry = arguments[kEntry];
-    source.needs_exact_architecture = std::string_view(arguments[kExact]) == "exact";
-    for (const std::string_view define : arguments.subspan(kDefines)) {
-      const std::size_t equals = define.find('=');
-      source.defines.emplace_back(define.substr(0, equals),
-                                  equals == define.npos ? "" : define.substr(equals + 1));
+  std::optional<Nvrtc> nvrtc;
+  while (const auto request = caller.receive()) {
+    std::string_view answer = kFailed;
+    try {
+      if (!nvrtc) {
+        nvrtc.emplace(NvrtcLocation{arguments[kNvrtcPath], arguments[kNvrtcVersion]});
+      }
+      answer = serve(caller, *nvrtc, *request);
+    } catch (const std::exception& error) {  // missing file, NVRTC or memory
+      caller.send(error.what());
     }
-    int architecture = 0;
-    const std::string_view number = arguments[kArchitecture];
-    std::from_chars(number.data(), number.data() + number.size(), architecture);
-    const Nvrtc nvrtc({arguments[kNvrtcPath], arguments[kNvrtcVersion]});
-    const auto compiled = nvrtc.compile(source, architecture);
-    if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
-      std::cout << failure->log << std::flush;
-      return kDoesNotCompile;
-    }
-    if (!write_output(arguments[kOutput], std::get<Binary>(compiled))) {
-      std::cout << "cannot write " << arguments[kOutput] << std::endl;
-      return kCannotCompile;
-    }
-    return kCompiled;
-  } catch (const std::exception& error) {  // missing file, NVRTC or memory
-    std::cout << error.what() << std::endl;
-    return kCannotCompile;
+    caller.send(std::string(answer));
   }
+  return EXIT_SUCCESS;
 }
 
 }  // namespace tunedgemm::internal::cuda

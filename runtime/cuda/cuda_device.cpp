@@ -10,7 +10,6 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/backend.h"
-#include "runtime/cuda/compile_process.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/device_properties.h"
 #include "runtime/cuda/driver.h"
@@ -45,7 +44,10 @@ CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
       nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
       limits_(read_limits(*driver_, device_)),
       nvrtc_location_(find_nvrtc()),
-      compile_command_(options.compile_command),
+      compile_processes_(
+          options.compile_command.empty() || !nvrtc_location_
+              ? nullptr
+              : std::make_unique<CompileProcesses>(options.compile_command, *nvrtc_location_)),
       nvrtc_seconds_(options.nvrtc_seconds) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   check_usable();
@@ -112,17 +114,16 @@ const ThreadedNvrtc& CudaDevice::nvrtc() {
 }
 
 // Compiles in this process if no compile process can be started. If a compile process fails because
-// of the environment (it was killed, or lacked memory), starts it once more.
+// of the environment (it was killed, or lacked memory), compiles once more.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
   const auto milliseconds = [](double limit) {
     return std::chrono::milliseconds(std::llround(1e3 * std::clamp(limit, 0.0, kLongestSeconds)));
   };
-  if (!compile_command_.empty() && nvrtc_location_) {
+  if (compile_processes_) {
     try {
       const auto compile = [&] {
-        return compile_in_process(compile_command_, *nvrtc_location_, source, limits_.arch,
-                                  milliseconds(seconds));
+        return compile_processes_->compile(source, limits_.arch, milliseconds(seconds));
       };
       auto compiled = compile();
       const auto* failure = std::get_if<CompileFailure>(&compiled);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/backend.h"
+#include "runtime/cuda/compile_process.h"
 #include "runtime/cuda/module.h"
 #include "runtime/cuda/nvml.h"
 #include "runtime/cuda/nvrtc.h"
@@ -91,7 +92,7 @@ class CudaDevice final : public Device, private HardwareProbe {
   std::unique_ptr<const DeviceLimits> probed_limits_;  ///< written once
   std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
-  std::vector<std::string> compile_command_;  ///< empty: compile in this process
+  std::unique_ptr<CompileProcesses> compile_processes_;  ///< null: compile in this process
   double nvrtc_seconds_;
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;

@@ -58,6 +58,8 @@ class ChildProcess {
   /// kEnd: the program has closed its end of the socket, or its line exceeds 1 MiB.
   Received receive(std::string& line, Clock::time_point deadline);
 
+  /// Whether the program has ended, as far as it is known without waiting.
+  bool has_ended() const { return pid_ < 0 || !runs(); }
   /// Whether a signal such as SIGSTOP has stopped the program, so that it may never continue.
   bool is_stopped() const;
 

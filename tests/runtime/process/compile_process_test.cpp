@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -36,11 +37,13 @@ Source some_source() {
   return default_candidate(problem, limits_of(80)).source();
 }
 
+CompileProcesses processes_of(const Command& command) {
+  return {command, find_nvrtc().value_or(NvrtcLocation{"none", "0"})};
+}
+
 std::variant<Binary, CompileFailure> compiled_by(const Command& command, const Source& source,
                                                  std::chrono::milliseconds limit = kLong) {
-  const auto location = find_nvrtc();
-  return compile_in_process(command, location ? *location : NvrtcLocation{"none", "0"}, source, 80,
-                            limit);
+  return processes_of(command).compile(source, 80, limit);
 }
 
 CompileFailure failure_by(const Command& command, std::chrono::milliseconds limit = kLong) {
@@ -69,6 +72,53 @@ TEST_CASE("A separate process compiles the same machine code", "[nvrtc]") {
   CHECK(binary.shared_bytes == expected.shared_bytes);
   CHECK(binary.spill_bytes == expected.spill_bytes);
   CHECK(binary.compile_ms > 0);
+}
+
+TEST_CASE("A compile process compiles one source after the other, and a killed one is replaced",
+          "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  CompileProcesses processes({TUNEDGEMM_COMPILE_PROGRAM}, *location);
+  const auto compilers = [&] {
+    return processes_with(TUNEDGEMM_COMPILE_PROGRAM, location->path.string());
+  };
+  const auto code = [&] {
+    auto compiled = processes.compile(some_source(), 80, kLong);
+    REQUIRE(std::holds_alternative<Binary>(compiled));
+    return std::get<Binary>(std::move(compiled)).code;
+  };
+  const auto first = code();
+  const auto before = compilers();
+  REQUIRE(before.size() == 1);
+  Source wrong = some_source();
+  wrong.defines.clear();
+  CHECK(std::holds_alternative<CompileFailure>(processes.compile(wrong, 80, kLong)));
+  CHECK(code() == first);
+  CHECK(compilers() == before);
+
+  REQUIRE(kill(before.front(), SIGKILL) == 0);
+  CHECK(comes_true([&] { return compilers().empty(); }));
+  CHECK(code() == first);
+  CHECK(compilers().size() == 1);
+  processes.end_idle();
+  CHECK(compilers().empty());
+}
+
+TEST_CASE("Two sources compile at the same time in two processes", "[nvrtc]") {
+  const auto location = find_nvrtc();
+  if (!location) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  CompileProcesses processes({TUNEDGEMM_COMPILE_PROGRAM}, *location);
+  auto other =
+      std::async(std::launch::async, [&] { return processes.compile(some_source(), 80, kLong); });
+  const auto compiled = processes.compile(some_source(), 80, kLong);
+  const auto also = other.get();
+  REQUIRE(std::holds_alternative<Binary>(compiled));
+  REQUIRE(std::holds_alternative<Binary>(also));
+  CHECK(std::get<Binary>(compiled).code == std::get<Binary>(also).code);
 }
 
 TEST_CASE("A source that does not compile in a separate process gives the compiler's message",
@@ -115,8 +165,8 @@ TEST_CASE("A compiler process dies with its caller, however the caller dies") {
   REQUIRE(mkfifo(nvrtc.c_str(), 0600) == 0);
   const pid_t caller = fork();
   if (caller == 0) {
-    static_cast<void>(
-        compile_in_process({TUNEDGEMM_COMPILE_PROGRAM}, {nvrtc, "0"}, some_source(), 80, kLong));
+    static_cast<void>(CompileProcesses({TUNEDGEMM_COMPILE_PROGRAM}, {nvrtc, "0"})
+                          .compile(some_source(), 80, kLong));
     _exit(0);
   }
   const auto compilers = [&] { return processes_with(TUNEDGEMM_COMPILE_PROGRAM, nvrtc).size(); };
