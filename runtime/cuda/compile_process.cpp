@@ -31,6 +31,8 @@ enum Argument { kNvrtcPath, kNvrtcVersion, kArguments };
 enum Field { kOutput, kArchitecture, kExactness, kFile, kEntry, kDefines };
 
 constexpr std::size_t kMostLog = 64 << 10;
+// The wait for the exit status, because a crash closes the socket shortly before the process ends.
+constexpr std::chrono::seconds kExitTimeout{2};
 
 // The header of the output file; the machine code follows.
 struct Figures {
@@ -65,7 +67,7 @@ bool write_output(const fs::path& path, const Binary& binary) {
 }
 
 // Why a compile process ended.
-CompileFailure failure_of(const ChildResult& result, std::string log) {
+CompileFailure failure_of(const ChildResult& result, const std::string& log) {
   using Cause = CompileFailure::Cause;
   // SIGKILL usually comes from the OOM killer, so blame the environment.
   const bool crashed = result.end == ChildResult::End::kSignalled && result.code != SIGKILL;
@@ -102,8 +104,9 @@ class CompileProcesses::Process {
     child_.send(request);
     const Answer answer = receive(start + limit);
     if (answer.word.empty()) {
-      const bool in_time = ChildProcess::Clock::now() < start + limit;
-      const ChildResult result = child_.finish(ChildProcess::Clock::now());
+      const auto now = ChildProcess::Clock::now();
+      const bool in_time = now < start + limit;
+      const ChildResult result = child_.finish(in_time ? now + kExitTimeout : now);
       return in_time ? failure_of(result, answer.log) : time_limit_failure(limit, answer.log);
     }
     if (answer.word != kCompiled) {
@@ -176,11 +179,6 @@ std::unique_ptr<CompileProcesses::Process> CompileProcesses::take() {
     }
   }
   return taken ? std::move(taken) : std::make_unique<Process>(command_);
-}
-
-void CompileProcesses::end_idle() {
-  const std::scoped_lock lock(mutex_);
-  idle_.clear();
 }
 
 namespace {

@@ -1,12 +1,12 @@
 #pragma once
 
-// NVRTC in separate processes. Threads of one process hardly compile in parallel, because NVRTC holds
-// a lock in its front end; processes do not share the lock. A compiler that crashes does not affect
-// the caller, and a compiler that hangs can be stopped.
+// NVRTC in separate processes. Threads of one process hardly compile in parallel, because NVRTC
+// holds a lock in its front end; processes do not share the lock. A compiler that crashes does not
+// affect the caller, and a compiler that hangs can be stopped.
 //
 // The program that compiles must contain the same version of the library as the caller, and must
-// pass its command line to run_compiler(). A request contains the name of a source but not its text,
-// because both programs embed the sources.
+// pass its command line to run_compiler(). A request contains the name of a source but not its
+// text, because both programs embed the sources.
 //
 // A request is one line; its fields are separated by tabs:
 //
@@ -39,14 +39,14 @@ class CompileProcesses {
   CompileProcesses(std::vector<std::string> command, NvrtcLocation nvrtc);
   /// Ends the processes.
   ~CompileProcesses();
+  CompileProcesses(const CompileProcesses&) = delete;
+  CompileProcesses& operator=(const CompileProcesses&) = delete;
 
   /// Compiles in an idle process, or starts one. Returns a CompileFailure if the compilation fails;
   /// the cause is kSource if the compiler reports errors or crashes. Throws std::system_error if a
   /// process cannot be started, or if there is no temporary folder for it.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture,
                                                std::chrono::milliseconds limit);
-  /// Ends the processes that are idle; a later compilation starts new ones.
-  void end_idle();
 
  private:
   class Process;
