@@ -77,14 +77,15 @@ TEST_CASE("A separate process compiles the same machine code", "[nvrtc]") {
 
 TEST_CASE("A compile process compiles one source after the other, and a killed one is replaced",
           "[nvrtc]") {
-  const auto location = find_nvrtc();
+  auto location = find_nvrtc();
   if (!location) {
     TUNEDGEMM_SKIP("no NVRTC");
   }
+  location->version += " of " + std::to_string(getpid());  // other tests run compilers, too
   std::optional<CompileProcesses> processes;
   processes.emplace(Command{TUNEDGEMM_COMPILE_PROGRAM}, *location);
   const auto compilers = [&] {
-    return processes_with(TUNEDGEMM_COMPILE_PROGRAM, location->path.string());
+    return processes_with(TUNEDGEMM_COMPILE_PROGRAM, location->version);
   };
   const auto code = [&] {
     auto compiled = processes->compile(some_source(), 80, kLong);
