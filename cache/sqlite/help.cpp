@@ -76,7 +76,7 @@ View help_of_trials() {
           with_problem({
               {"config", "", "family and knobs of the candidate"},
               {"status", "",
-               "finalist of the winner's tuning; screened: measured otherwise; "
+               "finalist: raced in the winner's finals; screened: measured otherwise; "
                "rejected: it cannot win"},
               {"reason", "", "why it was rejected"},
               {"median_us", "us", "median time of a launch; null if it was not measured"},

@@ -30,10 +30,6 @@ enum Argument { kNvrtcPath, kNvrtcVersion, kArguments };
 // The fields of a request, followed by the defines.
 enum Field { kOutput, kArchitecture, kExactness, kFile, kEntry, kDefines };
 
-constexpr std::size_t kMostLog = 64 << 10;
-// The wait for the exit status, because a crash closes the socket shortly before the process ends.
-constexpr std::chrono::seconds kExitTimeout{2};
-
 // The header of the output file; the machine code follows.
 struct Figures {
   std::int64_t registers = 0, shared_bytes = 0, spill_bytes = 0;
@@ -106,7 +102,7 @@ class CompileProcesses::Process {
     if (answer.word.empty()) {
       const auto now = ChildProcess::Clock::now();
       const bool in_time = now < start + limit;
-      const ChildResult result = child_.finish(in_time ? now + kExitTimeout : now);
+      const ChildResult result = child_.finish(in_time ? now + ChildProcess::kExitTimeout : now);
       return in_time ? failure_of(result, answer.log) : time_limit_failure(limit, answer.log);
     }
     if (answer.word != kCompiled) {
@@ -139,7 +135,7 @@ class CompileProcesses::Process {
         answer.word = line;
         break;
       }
-      if (answer.log.size() + line.size() < kMostLog) {
+      if (answer.log.size() + line.size() < ChildResult::kMostOutput) {
         answer.log += line + '\n';
       }
     }

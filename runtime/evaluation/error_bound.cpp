@@ -41,14 +41,15 @@ double error_of_accumulator(const Problem& problem) {
   double error = rounding_of_accumulator(kUnitF32, k);
   if (accumulates_in_tensor_cores(problem)) {
     // Tensor cores truncate toward zero after every 8 products.
-    error += kUnitF32 * 2 * (k / 8 + 1) * (kFarthest + 2) * deviation;
+    error += kUnitF32 * 2 * (k / 8 + 1) * (kMostDeviations + 2) * deviation;
   }
   if (problem.numerics == Numerics::kTf32) {
     // Each input is rounded or truncated; truncation also shrinks the whole accumulator.
-    error += 2 * kUnitTf32 * (kFarthest + 4) * std::max(deviation, 1.0);
+    error += 2 * kUnitTf32 * (kMostDeviations + 4) * std::max(deviation, 1.0);
   }
   if (problem.numerics == Numerics::kFast) {
-    error += 3 * kUnitFp8Accumulator * (k / 32 + 1) * (kFarthest + 2) * std::max(deviation, 1.0);
+    error +=
+        3 * kUnitFp8Accumulator * (k / 32 + 1) * (kMostDeviations + 2) * std::max(deviation, 1.0);
   }
   if (problem.numerics == Numerics::kPromoted) {
     error += 40 * kUnitFp8Accumulator * std::max(deviation, 1.0);
@@ -102,7 +103,7 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const double deviation = std::sqrt(static_cast<double>(problem.k));
   // A bound of the values in the epilogue. The rounding error of each of its few steps is at most
   // `unit` times this bound.
-  const double magnitude = scale * kFarthest * deviation + std::abs(scalars.beta) + 1;
+  const double magnitude = scale * kMostDeviations * deviation + std::abs(scalars.beta) + 1;
   const double accumulator_error =
       needs_ternary_inputs(problem) ? 0 : scale * error_of_accumulator(problem);
   const double epilogue_error = 4 * unit * magnitude;
@@ -110,7 +111,7 @@ ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
   const ActivationTraits activation = traits(problem.activation);
   ErrorBound bound = activation.degree == 1 ? bound_of_line(argument_error, activation.steepest)
                                             : bound_of_square(argument_error, activation.steepest,
-                                                              unit, magnitude / kFarthest);
+                                                              unit, magnitude / kMostDeviations);
   // Kernels may approximate long activations.
   if (activation.is_long) {
     bound.absolute += 32 * unit * magnitude;

@@ -25,7 +25,7 @@ struct Scalars {
 };
 
 /// The largest of some 10^8 normally distributed values, in standard deviations.
-inline constexpr double kFarthest = 6;
+inline constexpr double kMostDeviations = 6;
 
 /// |got - expected| <= absolute + relative * |expected|; absolute is greater than 0.
 struct ErrorBound {

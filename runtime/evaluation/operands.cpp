@@ -42,7 +42,7 @@ double alpha_for(const Problem& problem) {
   double alpha = kAlpha;
   if (traits(problem.activation).degree == 2) {
     const double product = is_integer(problem.a.type) ? kDeviationOfS8Product : 1;
-    const double farthest = kFarthest * std::sqrt(static_cast<double>(problem.k)) * product;
+    const double farthest = kMostDeviations * std::sqrt(static_cast<double>(problem.k)) * product;
     while (alpha * alpha * farthest * farthest > largest(problem.d.type)) {
       alpha /= 2;
     }

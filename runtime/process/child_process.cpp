@@ -23,7 +23,6 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::size_t kMostOutput = 64 << 10;
 constexpr std::size_t kLongestLine = 1 << 20;
 // The time between SIGTERM and SIGKILL, in which a compiler can remove its temporary files.
 constexpr std::chrono::milliseconds kTerminationGrace{100};
@@ -281,11 +280,11 @@ bool ChildProcess::read_until_end(Clock::time_point deadline) {
       const ssize_t bytes = recv(socket_, chunk.data(), chunk.size(), 0);
       is_open = bytes > 0 || (bytes < 0 && errno == EINTR);
       if (bytes > 0) {
-        output.append(chunk.data(),
-                      std::min(static_cast<std::size_t>(bytes), kMostOutput - output.size()));
+        output.append(chunk.data(), std::min(static_cast<std::size_t>(bytes),
+                                             ChildResult::kMostOutput - output.size()));
       }
     }
-    if (!is_running && (!has_output || output.size() == kMostOutput)) {
+    if (!is_running && (!has_output || output.size() == ChildResult::kMostOutput)) {
       return true;
     }
     if (Clock::now() >= deadline) {

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -19,10 +20,12 @@
 namespace tunedgemm::internal {
 
 struct ChildResult {
+  static constexpr std::size_t kMostOutput = 64 << 10;
+
   enum class End { kExited, kSignalled, kTimedOut };
   End end = End::kExited;
   int code = 0;        ///< the exit status, or the signal's number
-  std::string output;  ///< at most 64 KiB
+  std::string output;  ///< at most kMostOutput bytes
 };
 
 /// "was killed by signal 11 (Segmentation fault)", "exited with status 3", "was stopped".
@@ -62,6 +65,10 @@ class ChildProcess {
   bool has_ended() const { return pid_ < 0 || !runs(); }
   /// Whether a signal such as SIGSTOP has stopped the program, so that it may never continue.
   bool is_stopped() const;
+
+  /// How long to wait in finish() after Received::kEnd: a crash closes the socket shortly before
+  /// the process ends.
+  static constexpr std::chrono::seconds kExitTimeout{2};
 
   /// Reads the program's output until the program has ended. At the deadline the program's group
   /// gets SIGTERM, and SIGKILL 100 ms later. If the program ends earlier, the rest of its group

@@ -18,8 +18,6 @@ using Clock = std::chrono::steady_clock;
 
 // The interval at which TuneOptions::cancelled is polled.
 constexpr std::chrono::milliseconds kCancelPollInterval{100};
-// The wait for the exit status, because a crash closes the socket shortly before the process ends.
-constexpr std::chrono::seconds kExitTimeout{2};
 
 // These signals come from outside (a user, the OOM killer), not from a candidate.
 bool is_from_outside(const ChildResult& result) {
@@ -95,7 +93,7 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
   const double expected_seconds =
       search_limits_of(options.rigor, options.budget).seconds + filling_seconds(problem);
   const std::chrono::duration<double> limit =
-      slack_ + std::chrono::duration<double>(std::min(2 * expected_seconds, kMostSeconds));
+      slack_ + std::chrono::duration<double>(std::min(2 * expected_seconds, kLongestLimitSeconds));
   const Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
   bool is_connected = child_->send(to_lines(problem, options)), is_cancelled = false;
@@ -129,7 +127,7 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
     }
   }
   child_->close_input();
-  const ChildResult result = child_->finish(Clock::now() + kExitTimeout);
+  const ChildResult result = child_->finish(Clock::now() + ChildProcess::kExitTimeout);
   return Loss{
       conversation.failure().empty() ? "its process " + to_text(result) : conversation.failure(),
       is_from_outside(result) ? Cause::kOutside : Cause::kCandidate};

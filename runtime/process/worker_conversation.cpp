@@ -175,7 +175,7 @@ bool WorkerConversation::take_progress(LineReader& fields) {
 }
 
 bool WorkerConversation::take_running(LineReader& fields) {
-  seconds_ = std::clamp(fields.number(), 0.0, kMostSeconds);
+  seconds_ = std::clamp(fields.number(), 0.0, kLongestLimitSeconds);
   at_work_ = fields.rest();
   hung_at_ = at_work_.empty()
                  ? Clock::time_point::max()

@@ -32,7 +32,7 @@
 namespace tunedgemm::internal {
 
 /// The longest time limit for a tuning or for one of its candidates.
-inline constexpr double kMostSeconds = 1e6;
+inline constexpr double kLongestLimitSeconds = 1e6;
 
 /// Reads the fields of a line from the left.
 class LineReader {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kSequences{"\x1b[0m", "\x1b[1m", "\x1b[32m", "\x1b[33m",
                                                      "\x1b[31m"};
 
-// The states that need attention; all others are as they should be.
+// Green: as it should be; yellow: of limited use; red: of none.
 constexpr std::array<std::pair<std::string_view, Colour>, 9> kStates{
     {{"confirmed", Colour::kGreen},
      {"ok", Colour::kGreen},
