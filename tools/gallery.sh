@@ -17,6 +17,7 @@ mkdir -p "$folder"
 measure() {
   "$tunedgemm" bench --sweep squares --back-to-back --json "$folder/squares.json"
   "$tunedgemm" bench --list tools/shapes/types.csv --back-to-back --json "$folder/types.json"
+  "$tunedgemm" bench --list tools/shapes/layers_gpu.csv --json "$folder/layers.json"
   "$tunedgemm" ladder --json "$folder/ladder.json"
   if python3 -c 'import torch, triton' 2>/dev/null; then
     python3 tools/bench_triton.py --json "$folder/triton.json"

@@ -23,12 +23,17 @@ def time_text(us: float) -> str:
     return f"{us / 1e6:#.3g} s"
 
 
+def number(value: float) -> str:
+    """Three significant digits, but a thousand or more without a fraction or an exponent."""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
 def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
     """A file of bench, ladder or bench_triton.py; fails if a field that the README shows is missing. `of_contenders`: fields of each contender."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
-            row["m"] + row["n"] + row["k"], row["types"] + row["layout"]
+            row["m"] + row["n"] + row["k"] + row["batch"], row["name"] + row["types"] + row["layout"] + row["epilogue"]
             for contender in row["contenders"]:
                 contender["contender"] + "", contender["median_us"] + 0, [contender[field] for field in of_contenders]
         run["device"] + run["compiler"] + run["driver"] + run["began_at"], run["vendor"], run["rounds"], run["cool_down_ms"]
@@ -50,16 +55,16 @@ def tuned(row: dict) -> dict:
     return next(contender for contender in row["contenders"] if contender["contender"] == "tuned")
 
 
-def mean_text(ratios: dict[int, float], name: str) -> str:
-    """The geometric mean and the minimum of our speedups, given by size."""
+def mean_text(ratios: dict[int | str, float], name: str) -> str:
+    """The geometric mean and the minimum of our speedups, given by size or layer."""
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     least = min(ratios, key=ratios.get)
     return f"{mean:.2f} times as fast as {name} (geometric mean; least {ratios[least]:.2f}, at {least})"
 
 
-def ratios_over(rows: list[dict], theirs: str) -> dict[int, float]:
-    """Our speedup over the vendor's kernel by size; omits sizes for which the vendor has none."""
-    return {row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in rows if contender_us(row, theirs)}
+def ratios_over(rows: list[dict], theirs: str) -> dict[int | str, float]:
+    """Our speedup over the vendor's kernel by name, or by size without one; omits rows for which the vendor has no kernel."""
+    return {row["name"] or row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in rows if contender_us(row, theirs)}
 
 
 def back_to_back(row: dict) -> dict:
@@ -92,6 +97,19 @@ def types_table(rows: list[dict]) -> list[str]:
         other_best = contender_us(other, "best")
         theirs += f" | {other_best / tuned(other)['median_us']:.2f}" if other_best else " | -"
         lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline} | {theirs} |")
+    return lines
+
+
+def layers_table(rows: list[dict]) -> list[str]:
+    lines = ["| layer | M x N x K | types | time | TFLOP/s | of the roofline | x best | x default |", "|---|---|---|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        ours, best, default = tuned(row), contender_us(row, "best"), contender_us(row, "default")
+        us = ours["median_us"]
+        roofline = f"{ours['of_roofline']:.2f}" if ours.get("of_roofline") else "-"
+        batch = f"{row['batch']} of " if row["batch"] > 1 else ""
+        shape = f"{batch}{row['m']}x{row['n']}x{row['k']} {row['layout']} {row['epilogue']}".rstrip()
+        theirs = f"{best / us:.2f} | {default / us:.2f}" if best else "- | -"
+        lines.append(f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | {number(ours['tflops'])} | {roofline} | {theirs} |")
     return lines
 
 
@@ -136,23 +154,25 @@ def models(folder: pathlib.Path, root: pathlib.Path) -> str:
 
 
 def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
-    squares = read_run(folder / "squares.json", "kernel")
+    squares, layers = (read_run(folder / f"{name}.json", "kernel", "tflops") for name in ("squares", "layers"))
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
-    ratios = ratios_over(rows, "best")
+    ratios, layer_ratios = ratios_over(rows, "best"), ratios_over(layers["rows"], "best")
     models = " and ".join(f"{speedups} times ({run['model']})" for run, speedups in model_steps(folder).values())
     return "\n".join([
         f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes from {rows[0]['m']} to {rows[-1]['m']} cubed: "
         f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
+        f"{len(layer_ratios)} layers of well-known networks: {mean_text(layer_ratios, 'the best of its eight')}. "
         f"A model's step in PyTorch becomes {models} as fast. [All results, and how they were measured]({place}/README.md).", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
     ])
 
 
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
-    squares, ladder, types = (read_run(folder / f"{name}.json", "kernel") for name in ("squares", "ladder", "types"))
-    if len({run["device"] for run in (squares, ladder, types)}) != 1:
+    runs = squares, ladder, types, layers = [read_run(folder / f"{name}.json", "kernel", "tflops")
+                                            for name in ("squares", "ladder", "types", "layers")]
+    if len({run["device"] for run in runs}) != 1:
         raise SystemExit(f"update_readme.py: the files in {folder} come from different devices")
-    days = " and ".join(sorted({run["began_at"].split(" ")[0] for run in (squares, ladder, types)}))
+    days = " and ".join(sorted({run["began_at"].split(" ")[0] for run in runs}))
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join([
         f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, driver "
@@ -161,6 +181,9 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
         "Back-to-back launches have no kernel in between and overlap.", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
         f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
+        *layers_table(layers["rows"]), "",
+        f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers of well-known networks, "
+        f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced against cuBLASLt.", "",
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
         *triton_lines(folder, place),

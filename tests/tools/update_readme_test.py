@@ -24,10 +24,11 @@ class UpdateReadme(unittest.TestCase):
         return subprocess.run(command, capture_output=True, text=True)
 
     def write_gallery(self) -> pathlib.Path:
-        def row(size: int, ours: float, theirs: list[float]) -> dict:
-            contenders = [{"contender": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_roofline": 0.5}]
-            contenders += [{"contender": f"cublaslt {place}", "kernel": None, "median_us": us} for place, us in enumerate(theirs)]
-            return {"m": size, "n": size, "k": size, "types": "f16→f16", "layout": "nn", "contenders": contenders}
+        def row(size: int, ours: float, theirs: list[float], name="", epilogue="", batch=1) -> dict:
+            contenders = [{"contender": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_roofline": 0.5, "tflops": 1234.5}]
+            contenders += [{"contender": f"cublaslt {place}", "kernel": None, "median_us": us, "tflops": 1} for place, us in enumerate(theirs)]
+            return {"name": name, "m": size, "n": size, "k": size, "batch": batch, "types": "f16→f16", "layout": "nn", "epilogue": epilogue,
+                    "contenders": contenders}
 
         folder = self.readme.parent / "gallery"
         folder.mkdir()
@@ -35,6 +36,8 @@ class UpdateReadme(unittest.TestCase):
                     "began_at": "2026-01-02 03:04:05", "rounds": 7, "cool_down_ms": 20, "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
         for name in ("squares", "ladder", "types"):
             (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+        layers = [row(64, 4, [8, 6], "a layer"), row(32, 4, [], "a fused layer", "bias/col relu", 3)]
+        (folder / "layers.json").write_text(json.dumps(document | {"rows": layers}), encoding="utf-8")
         steps = {"model": "a model", "blocks": 2, "device": "A GPU", "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}]}
         for name in ("gpt2", "llama"):
             (folder / f"model_step_{name}.json").write_text(json.dumps(steps), encoding="utf-8")
@@ -55,7 +58,10 @@ class UpdateReadme(unittest.TestCase):
         text = self.readme.read_text(encoding="utf-8")
         for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "ladder.svg)",
                      "1.00 times as fast as the best", "1.41 times as fast as its default", "least 1.00, at 2000)", "7 rounds, 20 ms",
-                     "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |"):
+                     "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |",
+                     "| a layer | 64x64x64 nn | f16→f16 | 4.00 us | 1,234 | 0.50 | 1.50 | 2.00 |",
+                     "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | 0.50 | - | - |",
+                     "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least 1.50, at a layer)"):
             self.assertIn(part, text)
 
     def test_writes_the_headline(self):
@@ -64,7 +70,8 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in ("On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
-                     "least 1.00, at 1000)", "squares.svg)", "becomes 1.20 to 1.20 times (a model) and"):
+                     "least 1.00, at 1000)", "1 layers of well-known networks: 1.50 times as fast as the best of its eight",
+                     "squares.svg)", "becomes 1.20 to 1.20 times (a model) and"):
             self.assertIn(part, text)
 
     def test_writes_the_models(self):
