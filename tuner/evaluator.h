@@ -47,6 +47,11 @@ class Evaluator {
   /// background; if that would disturb timing, the call returns only when all are compiled.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
+  /// Whether prepare() of an announced candidate would return without waiting for a compilation.
+  virtual bool is_compiled(const Instance& /*candidate*/) { return true; }
+  /// The announced candidate will not be prepared, so its compilation need not start.
+  virtual void forget(const Instance& /*candidate*/) {}
+
   /// The number of candidates to pass to compile_ahead in one call; 0: all at once. If
   /// compile_ahead blocks, this is about a second of work, so that cancellation and the end of the
   /// budget are noticed in time.

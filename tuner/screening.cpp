@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@ constexpr double kSampleUs = 300;
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
+// So many candidates of a family tell how far its cost model errs for the problem.
+constexpr int kEnoughTimed = 4;
 // If this many candidates in a row cannot be compiled or loaded, the environment is the cause. A
 // single candidate is enough if it is rejected as unavailable, unless the deadline has passed: its
 // compilation may then only have been slow.
@@ -46,31 +49,32 @@ Screening::Screening(const Task& task, const SearchLimits& search_limits, TimeBu
       trial_log_(trial_log),
       seconds_(seconds) {}
 
-void Screening::run(const Selection& selection) {
-  std::span<const SelectedCandidate> selected(selection.candidates);
-  spilling_ = selection.spilling;
-  total_ += static_cast<int>(selected.size());
-  const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
-  const std::size_t stride = batch == 0 ? selected.size() : batch;
-  while (!selected.empty() && tried_all_) {
-    if (was_stopped_by_deadline_) {  // a compiler that hangs would use up another deadline
+void Screening::run(const Selection& selection, const Refine& refine) {
+  add(selection);
+  const std::size_t refine_when_left = selection.candidates.size() / 2;
+  bool is_refined = !refine;
+  bool is_warm = false;
+  while (true) {
+    const std::size_t left = announced_.size() + waiting_.size();
+    if (!is_refined && left <= refine_when_left) {
+      is_refined = true;
+      add(refine(fastest()));
+      continue;
+    }
+    if (left == 0) {
+      break;
+    }
+    announce();
+    if (!std::exchange(is_warm, true)) {
+      warm_up();
+    }
+    if (announced_.empty() || must_stop()) {
       tried_all_ = false;
       break;
     }
-    const auto next = selected.first(std::min(stride, selected.size()));
-    compile(next);
-    if (next.data() == selection.candidates.data()) {
-      warm_up();
-    }
-    for (const SelectedCandidate& one : next) {
-      if (must_stop()) {
-        tried_all_ = false;
-        break;
-      }
-      try_one(one, Spilling::kRefused);
-      ++done_;
-    }
-    selected = selected.subspan(next.size());
+    try_one(take_next(), Spilling::kRefused);
+    ++done_;
+    skip_hopeless();
   }
   for (const SelectedCandidate& one : std::exchange(spilling_, {})) {
     if (leaders_.empty() && !time_budget_.cancelled()) {
@@ -97,21 +101,80 @@ std::vector<ScreenedCandidate> Screening::take_leaders() {
   return std::move(leaders_);
 }
 
-void Screening::compile(std::span<const SelectedCandidate> batch) {
-  if (must_stop()) {
+void Screening::add(const Selection& selection) {
+  waiting_.insert(waiting_.end(), selection.candidates.begin(), selection.candidates.end());
+  spilling_.insert(spilling_.end(), selection.spilling.begin(), selection.spilling.end());
+  total_ += static_cast<int>(selection.candidates.size());
+}
+
+// Announces the candidates that wait: all of them, or a batch if the previous one has been tried.
+void Screening::announce() {
+  const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
+  // After the deadline a compiler that hangs would use up another one.
+  if (waiting_.empty() || (batch > 0 && !announced_.empty()) || was_stopped_by_deadline_ ||
+      must_stop()) {
     return;
   }
   report(Phase::kCompile);
+  const auto end = batch == 0 || batch > waiting_.size()
+                       ? waiting_.end()
+                       : waiting_.begin() + static_cast<std::ptrdiff_t>(batch);
   std::vector<Instance> candidates;
-  for (const SelectedCandidate& selected : batch) {
-    candidates.push_back(selected.ranked);
-  }
+  std::transform(waiting_.begin(), end, std::back_inserter(candidates),
+                 [](const SelectedCandidate& selected) { return selected.ranked; });
+  std::move(waiting_.begin(), end, std::back_inserter(announced_));
+  waiting_.erase(waiting_.begin(), end);
   task_.evaluator.set_compile_deadline(task_.evaluator.now_seconds() +
                                        std::max(time_budget_.seconds_left(), kLeastCompileSeconds));
-  {
-    const Stopwatch compiling(task_.evaluator, seconds_.compile);
-    task_.evaluator.compile_ahead(candidates);
+  const Stopwatch compiling(task_.evaluator, seconds_.compile);
+  task_.evaluator.compile_ahead(candidates);
+}
+
+// The first announced candidate that is compiled, else the first.
+SelectedCandidate Screening::take_next() {
+  auto next = std::find_if(announced_.begin(), announced_.end(), [&](const auto& selected) {
+    return task_.evaluator.is_compiled(selected.ranked);
+  });
+  if (next == announced_.end()) {
+    next = announced_.begin();
   }
+  SelectedCandidate taken = std::move(*next);
+  announced_.erase(next);
+  return taken;
+}
+
+void Screening::skip_hopeless() {
+  const std::size_t before = announced_.size() + waiting_.size();
+  std::erase_if(announced_, [&](const SelectedCandidate& selected) {
+    const bool skipped = is_hopeless(selected);
+    if (skipped) {
+      task_.evaluator.forget(selected.ranked);
+    }
+    return skipped;
+  });
+  std::erase_if(waiting_, [&](const auto& selected) { return is_hopeless(selected); });
+  done_ += static_cast<int>(before - announced_.size() - waiting_.size());
+}
+
+// Whether the candidate would not come near the fastest even if the cost model overrated it as much
+// as it overrated any candidate of the family so far.
+bool Screening::is_hopeless(const SelectedCandidate& selected) const {
+  if (!search_limits_.skips_hopeless || selected.is_default || selected.is_baseline ||
+      leaders_.empty()) {
+    return false;
+  }
+  const auto found = calibrations_.find(selected.ranked.candidate.family);
+  return found != calibrations_.end() && found->second.timed >= kEnoughTimed &&
+         selected.ranked.predicted_us * found->second.least_ratio >
+             kNear * leaders_.front().contender.launch_us;
+}
+
+void Screening::calibrate(const Instance& timed, double us) {
+  Calibration& calibration = calibrations_[timed.candidate.family];
+  const double ratio = us / timed.predicted_us;
+  calibration.least_ratio =
+      calibration.timed == 0 ? ratio : std::min(calibration.least_ratio, ratio);
+  ++calibration.timed;
 }
 
 void Screening::warm_up() {
@@ -146,6 +209,7 @@ void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
   if (selected.is_baseline) {
     baseline_us_ = us;
   }
+  calibrate(selected.ranked, us);
   Contender contender = contender_of(*trial, us);
   contender.preference = preference_of(selected.ranked);
   contender.is_default = selected.is_default;

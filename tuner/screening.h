@@ -5,6 +5,8 @@
 // is checked.
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>
@@ -39,14 +41,18 @@ class Screening {
   Screening(const Task& task, const SearchLimits& search_limits, TimeBudget& time_budget,
             TrialLog& trial_log, PhaseSeconds& seconds);
 
-  /// Tries the candidates in order until the time is over. If none is valid by then, continues
-  /// until one is, unless several in a row cannot be compiled or loaded. Tries candidates that
-  /// spill registers only if no other is valid. May be called again with other candidates.
-  void run(const Selection& selection);
+  /// More candidates, given the fastest so far, the fastest first.
+  using Refine = std::function<Selection(std::span<const Instance> fastest)>;
 
-  /// The candidates near the fastest so far, the fastest first: at most SearchLimits::finalists,
-  /// plus the default if it is near.
-  std::vector<Instance> fastest() const;
+  /// Tries the candidates until the time is over: those that are compiled first, else in order.
+  /// Leaves out candidates that cannot come near the fastest (SearchLimits::skips_hopeless). If
+  /// none is valid when the time is over, continues until one is, unless several in a row cannot be
+  /// compiled or loaded. Tries candidates that spill registers only if no other is valid.
+  ///
+  /// Unless `refine` is empty, calls it when half of the candidates have been tried, and tries its
+  /// candidates too. So the compiler has work while the other half is tried.
+  void run(const Selection& selection, const Refine& refine);
+
   /// Moves the finalists out: the candidates of fastest(), and the default even if it is slow.
   /// Rejects other timed candidates beyond kFarBehind as too slow.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
@@ -57,7 +63,19 @@ class Screening {
  private:
   enum class Spilling { kRefused, kAccepted };
 
-  void compile(std::span<const SelectedCandidate> batch);
+  // What the candidates timed so far tell about a family's cost model.
+  struct Calibration {
+    int timed = 0;
+    double least_ratio = 0;  // of the measured to the predicted time
+  };
+
+  void add(const Selection& selection);
+  void announce();
+  SelectedCandidate take_next();
+  void skip_hopeless();
+  bool is_hopeless(const SelectedCandidate& selected) const;
+  void calibrate(const Instance& timed, double us);
+  std::vector<Instance> fastest() const;
   void warm_up();
   void try_one(const SelectedCandidate& selected, Spilling spilling);
   std::unique_ptr<Trial> prepare(const SelectedCandidate& selected, std::size_t line);
@@ -75,6 +93,9 @@ class Screening {
   TimeBudget& time_budget_;
   TrialLog& trial_log_;
   PhaseSeconds& seconds_;
+  std::vector<SelectedCandidate> waiting_;    // in the order to announce and to try them
+  std::vector<SelectedCandidate> announced_;  // to the evaluator
+  std::map<const Family*, Calibration> calibrations_;
   std::vector<ScreenedCandidate> leaders_;  // sorted by their contenders' launch_us
   std::vector<std::size_t> timed_;          // lines in the trial log
   std::vector<SelectedCandidate> spilling_;

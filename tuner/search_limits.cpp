@@ -43,6 +43,7 @@ SearchLimits search_limits_of(Rigor rigor) {
               .candidates = kAll,
               .refinements = 0,
               .variants_of_one_tile = kAll,
+              .skips_hopeless = false,
               .neighbours = 8,
               .finalists = 16,
               .minimum_rounds = 9,
@@ -50,14 +51,14 @@ SearchLimits search_limits_of(Rigor rigor) {
               .finals_seconds = 4};
   }
   return {.seconds = 30,
-          .candidates = 32,
+          .candidates = 28,
           .refinements = 8,
           .variants_of_one_tile = 2,
           .neighbours = 4,
           .finalists = 8,
           .minimum_rounds = 7,
           .maximum_rounds = 25,
-          .finals_seconds = 0.8};
+          .finals_seconds = 0.4};
 }
 
 }  // namespace

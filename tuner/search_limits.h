@@ -13,6 +13,7 @@ struct SearchLimits {
   int candidates = 0;   ///< how many are compiled and checked
   int refinements = 0;  ///< the part of `candidates` reserved for variants of the best tiles
   int variants_of_one_tile = 0;  ///< in the first selection
+  bool skips_hopeless = true;    ///< those that are not expected to come near the fastest
   int neighbours = 0;            ///< how many tuned shapes provide seeds
   int finalists = 0;             ///< in addition to the default
   int minimum_rounds = 0;        ///< of the finals

@@ -161,15 +161,15 @@ Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) 
 }
 
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
-                 std::span<const TrialRecord> tried, const SearchLimits& search_limits) {
-  std::unordered_set<std::string> tried_keys;
-  for (const TrialRecord& trial : tried) {
-    tried_keys.insert(key_of(trial));
+                 std::span<const SelectedCandidate> selected, const SearchLimits& search_limits) {
+  std::unordered_set<std::string> selected_keys;
+  for (const SelectedCandidate& one : selected) {
+    selected_keys.insert(key_of(one.ranked.candidate));
   }
   SelectionBuilder builder(knowledge.earlier);
   const auto untried = [&](const Instance& ranked) {
     return builder.earlier(ranked.candidate) == nullptr &&
-           !tried_keys.contains(key_of(ranked.candidate));
+           !selected_keys.contains(key_of(ranked.candidate));
   };
   const int most_of_one_tile = (search_limits.refinements + 1) / 2;
   for (const Instance& leader : best) {

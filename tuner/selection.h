@@ -47,13 +47,13 @@ struct Selection {
 /// fastest candidates come early, other timed ones last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
-/// Selects `search_limits.refinements` more candidates after those of select() have been tried.
+/// Selects `search_limits.refinements` more candidates when most of select()'s have been tried.
 /// First come variants of `best`, the fastest candidates so far. Variants have the same tiles, but
 /// other orders and clusters. At most half of the variants share a tile. Then come the next
-/// candidates in the cost model's order. Leaves out candidates tried in this tuning (`tried`) or
-/// earlier (`knowledge.earlier`).
+/// candidates in the cost model's order. Leaves out the candidates of select() (`selected`) and
+/// those tried earlier (`knowledge.earlier`).
 Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
-                 std::span<const TrialRecord> tried, const SearchLimits& search_limits);
+                 std::span<const SelectedCandidate> selected, const SearchLimits& search_limits);
 
 /// Selects the default and then all of `knowledge.ranked`, in its order, except candidates that
 /// were rejected earlier.

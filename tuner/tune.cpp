@@ -146,7 +146,10 @@ void keep_those_that_ran(Ranking& ranking) {
 Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
             const TuneOptions& options) {
   const Task task{key, limits, evaluator, store, options};
-  const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
+  SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
+  if (!options.candidates.empty()) {
+    search_limits.skips_hopeless = false;  // the caller wants them all
+  }
   TimeBudget time_budget(evaluator, search_limits.seconds, options.cancelled);
   PhaseSeconds seconds;
   TrialLog trial_log(task);
@@ -171,11 +174,13 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
 
   // 1. Compile, 2. check and 3. screen each candidate, then variants of the best tiles.
   Screening screening(task, search_limits, time_budget, trial_log, seconds);
-  screening.run(ranking.selection);
-  if (options.candidates.empty() && !only_those_that_ran) {
-    screening.run(
-        refine(knowledge_of(ranking), screening.fastest(), trial_log.trials(), search_limits));
+  Screening::Refine refine_best;
+  if (options.candidates.empty() && !only_those_that_ran && search_limits.refinements > 0) {
+    refine_best = [&](std::span<const Instance> fastest) {
+      return refine(knowledge_of(ranking), fastest, ranking.selection.candidates, search_limits);
+    };
   }
+  screening.run(ranking.selection, refine_best);
   std::vector<ScreenedCandidate> finalists = screening.take_leaders();
 
   // 4. Finals: interleaved rounds.

@@ -12,6 +12,7 @@ struct CandidateCompiler::Job {
   explicit Job(Source to_compile) : source(std::move(to_compile)), result(promise.get_future()) {}
 
   Source source;
+  int candidates = 0;  // that need it
   std::promise<Made> promise;
   std::shared_future<Made> result;
 };
@@ -50,11 +51,14 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Instance& candidate : candidates) {
       Source to_compile = candidate.source();
-      const std::string key = fingerprint(to_compile);
-      if (!jobs_.contains(key)) {
-        started.push_back(std::make_shared<Job>(std::move(to_compile)));
-        jobs_.emplace(key, started.back());
-        waiting_.push_back(started.back());
+      std::shared_ptr<Job>& job = jobs_[fingerprint(to_compile)];
+      if (!job) {
+        job = std::make_shared<Job>(std::move(to_compile));
+        started.push_back(job);
+        waiting_.push_back(job);
+      }
+      if (jobs_of_candidates_.emplace(to_text(candidate.candidate), job).second) {
+        ++job->candidates;
       }
     }
   }
@@ -66,16 +70,33 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
   }
 }
 
-std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candidate) {
-  const Source to_compile = candidate.source();
-  std::shared_ptr<Job> job;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto known = jobs_.find(fingerprint(to_compile)); known != jobs_.end()) {
-      job = known->second;
-    }
+bool CandidateCompiler::is_compiled(const Instance& candidate) {
+  const std::shared_ptr<Job> job = find(candidate);
+  return job && job->result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+void CandidateCompiler::forget(const Instance& candidate) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = jobs_of_candidates_.find(to_text(candidate.candidate));
+  if (known == jobs_of_candidates_.end()) {
+    return;
   }
-  return job ? job->result.get() : make(to_compile);
+  const std::shared_ptr<Job> job = std::move(known->second);
+  jobs_of_candidates_.erase(known);
+  if (--job->candidates == 0 && std::erase(waiting_, job) > 0) {
+    jobs_.erase(fingerprint(job->source));
+  }
+}
+
+std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candidate) {
+  const std::shared_ptr<Job> job = find(candidate);
+  return job ? job->result.get() : make(candidate.source());
+}
+
+std::shared_ptr<CandidateCompiler::Job> CandidateCompiler::find(const Instance& candidate) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = jobs_of_candidates_.find(to_text(candidate.candidate));
+  return known == jobs_of_candidates_.end() ? nullptr : known->second;
 }
 
 CandidateCompiler::Made CandidateCompiler::make(const Source& source) {

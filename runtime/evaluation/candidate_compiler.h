@@ -72,6 +72,12 @@ class CandidateCompiler {
   /// timing; then returns when all are compiled. If no thread can be started, binary() compiles.
   void start(std::span<const Instance> candidates);
 
+  /// Whether binary() of a candidate of start() would not wait.
+  bool is_compiled(const Instance& candidate);
+  /// Drops the compilation of a candidate of start(), if it has not begun and no other candidate
+  /// has the same source.
+  void forget(const Instance& candidate);
+
   /// Waits for the binary if its compilation was started, else obtains it now. Throws DeviceError
   /// if there is no compiler.
   std::variant<Binary, Rejection> binary(const Instance& candidate);
@@ -81,6 +87,7 @@ class CandidateCompiler {
   struct Job;
 
   Made make(const Source& source);
+  std::shared_ptr<Job> find(const Instance& candidate);
   void work();
 
   Device& device_;
@@ -91,7 +98,8 @@ class CandidateCompiler {
   std::condition_variable changed_;
   bool stopping_ = false;
   std::deque<std::shared_ptr<Job>> waiting_;
-  std::map<std::string, std::shared_ptr<Job>> jobs_;  ///< by the source's fingerprint
+  std::map<std::string, std::shared_ptr<Job>> jobs_;                ///< by the source's fingerprint
+  std::map<std::string, std::shared_ptr<Job>> jobs_of_candidates_;  ///< by the candidate's text
   std::vector<std::thread> workers_;
 };
 

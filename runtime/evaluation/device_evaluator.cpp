@@ -90,6 +90,14 @@ void DeviceEvaluator::compile_ahead(std::span<const Instance> candidates) {
   }
 }
 
+bool DeviceEvaluator::is_compiled(const Instance& candidate) {
+  return compiler_->is_compiled(candidate);
+}
+
+void DeviceEvaluator::forget(const Instance& candidate) {
+  compiler_->forget(candidate);
+}
+
 int DeviceEvaluator::compile_batch() const {
   return device_.compiling_disturbs_timing() ? device_.compile_threads() : 0;
 }

@@ -36,6 +36,8 @@ class DeviceEvaluator final : public Evaluator {
 
   void set_compile_deadline(double seconds) override;
   void compile_ahead(std::span<const Instance> candidates) override;
+  bool is_compiled(const Instance& candidate) override;
+  void forget(const Instance& candidate) override;
   int compile_batch() const override;
   Prepared prepare(const Instance& instance) override;
   void warm_up() override;

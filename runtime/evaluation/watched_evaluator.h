@@ -19,6 +19,8 @@ class WatchedEvaluator final : public Evaluator {
   void compile_ahead(std::span<const Instance> candidates) override {
     watched_.compile_ahead(candidates);
   }
+  bool is_compiled(const Instance& candidate) override { return watched_.is_compiled(candidate); }
+  void forget(const Instance& candidate) override { watched_.forget(candidate); }
   int compile_batch() const override { return watched_.compile_batch(); }
   Prepared prepare(const Instance& instance) override;
   void warm_up() override { watched_.warm_up(); }

@@ -127,18 +127,17 @@ TEST_CASE("Refinement takes variants of the best tiles, at most half of them of 
   const auto ranked = four_tiles();
   SearchLimits some = search_limits_of(kAll, 2);
   some.refinements = 5;
-  // One candidate of tile 64 and one of tile 128 were timed. Others were rejected, in this tuning
-  // or earlier.
+  // One candidate of tile 64 and one of tile 128 are selected already. One was rejected earlier.
   const std::vector<Instance> best{ranked[4], ranked[9]};
   const std::vector<TrialRecord> earlier{rejected(ranked[10].candidate, Reason::kCrashed)};
-  std::vector<TrialRecord> tried{timed(ranked[4].candidate, 100), timed(ranked[9].candidate, 110)};
+  std::vector<SelectedCandidate> selected{{.ranked = ranked[4]}, {.ranked = ranked[9]}};
   Knowledge knowledge;
   knowledge.ranked = ranked;
   knowledge.earlier = earlier;
-  const auto refined = [&] { return texts(refine(knowledge, best, tried, some)); };
+  const auto refined = [&] { return texts(refine(knowledge, best, selected, some)); };
   const auto text = [&](std::size_t place) { return to_text(ranked[place].candidate); };
   CHECK(refined() == std::vector{text(5), text(6), text(7), text(8), text(11)});
-  tried.push_back(rejected(ranked[8].candidate, Reason::kUnavailable));
+  selected.push_back({.ranked = ranked[8]});
   CHECK(refined() == std::vector{text(5), text(6), text(7), text(11), text(0)});
   some.refinements = 2;
   CHECK(refined() == std::vector{text(5), text(11)});

@@ -394,7 +394,7 @@ typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
 typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
   TUNEDGEMM_RIGOR_DEFAULT = 0,   /**< $TUNEDGEMM_RIGOR, else NORMAL. */
   TUNEDGEMM_RIGOR_QUICK = 1,     /**< 5 seconds, 12 candidates. */
-  TUNEDGEMM_RIGOR_NORMAL = 2,    /**< 30 seconds, 32 candidates. */
+  TUNEDGEMM_RIGOR_NORMAL = 2,    /**< 30 seconds, 28 candidates. */
   TUNEDGEMM_RIGOR_EXHAUSTIVE = 3 /**< All but the hopeless candidates, without a time limit. */
 } tunedgemm_rigor;
 

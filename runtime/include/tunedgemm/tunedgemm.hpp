@@ -130,7 +130,7 @@ enum class Policy : std::int32_t {
 enum class Rigor : std::int32_t {
   kDefault = TUNEDGEMM_RIGOR_DEFAULT,        ///< $TUNEDGEMM_RIGOR, else kNormal
   kQuick = TUNEDGEMM_RIGOR_QUICK,            ///< 5 seconds, 12 candidates
-  kNormal = TUNEDGEMM_RIGOR_NORMAL,          ///< 30 seconds, 32 candidates
+  kNormal = TUNEDGEMM_RIGOR_NORMAL,          ///< 30 seconds, 28 candidates
   kExhaustive = TUNEDGEMM_RIGOR_EXHAUSTIVE,  ///< without a time limit
 };
 

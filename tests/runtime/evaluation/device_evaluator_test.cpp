@@ -3,7 +3,11 @@
 #include "runtime/evaluation/device_evaluator.h"
 
 #include <array>
+#include <atomic>
+#include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cache/store.h"
 #include "runtime/evaluation/trial_runner.h"
@@ -11,6 +15,7 @@
 #include "tests/runtime/support/gemm_cases.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/support/catch.h"
+#include "tests/support/comes_true.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
 
@@ -256,6 +261,60 @@ TEST_CASE("DeviceEvaluator compiles announced candidates once and uses the binar
   }
   CHECK(device.compilations() == 1);
   CHECK(evaluator.roofline_us() > 0);
+}
+
+// Compiles nothing until it is opened.
+class DeviceWithGate final : public PlainDevice {
+ public:
+  explicit DeviceWithGate(const Problem& problem) : PlainDevice(problem, Flaw::kNone) {}
+  ~DeviceWithGate() override { open(); }
+  DeviceWithGate(const DeviceWithGate&) = delete;
+  DeviceWithGate& operator=(const DeviceWithGate&) = delete;
+
+  void open() { is_open_.test_and_set(), is_open_.notify_all(); }
+  int begun() const { return begun_; }
+
+  std::variant<Binary, CompileFailure> compile_within(const Source& source,
+                                                      double seconds) override {
+    ++begun_;
+    is_open_.wait(false);
+    return PlainDevice::compile_within(source, seconds);
+  }
+
+ private:
+  std::atomic_flag is_open_;
+  std::atomic<int> begun_{0};
+};
+
+TEST_CASE(
+    "DeviceEvaluator does not compile forgotten candidates, but again those announced again") {
+  const Problem problem = plain(64, 64, 64);
+  DeviceWithGate device(problem);
+  const auto store = memory_store();
+  DeviceEvaluator evaluator(device, *store, problem);
+  // Two sources are being compiled, the third one waits.
+  std::vector<Instance> candidates;
+  std::set<std::string> sources;
+  for (const Instance& candidate : ranked_candidates(problem, device.limits())) {
+    if (candidates.size() < 3 && sources.insert(fingerprint(candidate.source())).second) {
+      candidates.push_back(candidate);
+    }
+  }
+  REQUIRE(candidates.size() == 3);
+  evaluator.compile_ahead(candidates);
+  CHECK(comes_true([&] { return device.begun() == 2; }));
+  CHECK_FALSE(evaluator.is_compiled(candidates[0]));
+  evaluator.forget(candidates[2]);
+  evaluator.forget(candidates[0]);
+  device.open();
+  CHECK(comes_true([&] { return evaluator.is_compiled(candidates[1]); }));
+  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(evaluator.prepare(candidates[1])));
+  CHECK(device.begun() == 2);
+  CHECK_FALSE(evaluator.is_compiled(candidates[2]));
+
+  evaluator.compile_ahead(std::span(candidates).last(1));
+  CHECK(comes_true([&] { return evaluator.is_compiled(candidates[2]); }));
+  CHECK(device.begun() == 3);
 }
 
 TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {

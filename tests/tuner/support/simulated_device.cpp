@@ -50,13 +50,50 @@ class SimulatedDevice::SimulatedTrial final : public Trial {
 
 void SimulatedDevice::compile_ahead(std::span<const Instance> candidates) {
   announced.push_back(candidates.size());
+  prepared_when_announced.push_back(prepared.size());
+  compile_until(now);
+  free_at_.resize(static_cast<std::size_t>(compilers));
+  for (double& free_at : free_at_) {
+    free_at = std::max(free_at, now);
+  }
+  for (const Instance& candidate : candidates) {
+    to_compile_.push_back(to_text(candidate.candidate));
+  }
+}
+
+// Begins every compilation for which a compiler is free at that time.
+void SimulatedDevice::compile_until(double time) {
+  while (compilers > 0 && !to_compile_.empty()) {
+    double& free_at = *std::min_element(free_at_.begin(), free_at_.end());
+    if (free_at > time) {
+      return;
+    }
+    free_at += behaviours_.at(to_compile_.front()).compile_seconds;
+    compiled_at_[to_compile_.front()] = free_at;
+    to_compile_.pop_front();
+  }
+}
+
+bool SimulatedDevice::is_compiled(const Instance& candidate) {
+  compile_until(now);
+  const auto compiled = compiled_at_.find(to_text(candidate.candidate));
+  return compilers == 0 || (compiled != compiled_at_.end() && compiled->second <= now);
+}
+
+void SimulatedDevice::forget(const Instance& candidate) {
+  compile_until(now);
+  forgotten.push_back(to_text(candidate.candidate));
+  std::erase(to_compile_, forgotten.back());
 }
 
 Prepared SimulatedDevice::prepare(const Instance& instance) {
   const std::string text = to_text(instance.candidate);
   prepared.push_back(text);
   const Behaviour& behaviour = behaviours_.at(text);
-  now += behaviour.compile_seconds;
+  while (compilers > 0 && !compiled_at_.contains(text)) {
+    compile_until(*std::min_element(free_at_.begin(), free_at_.end()));
+  }
+  now = compilers > 0 ? std::max(now, compiled_at_[text]) : now + behaviour.compile_seconds;
   if (behaviour.when_prepared) {
     return *behaviour.when_prepared;
   }

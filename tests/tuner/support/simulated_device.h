@@ -3,6 +3,7 @@
 // SimulatedDevice: an evaluator with known true times. Samples have noise, outliers and a clock
 // that may drop; compiling and running take simulated time.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -35,6 +36,8 @@ class SimulatedDevice final : public Evaluator {
   }
 
   void compile_ahead(std::span<const Instance> candidates) override;
+  bool is_compiled(const Instance& candidate) override;
+  void forget(const Instance& candidate) override;
   int compile_batch() const override { return batch; }
   Prepared prepare(const Instance& instance) override;
   void warm_up() override;
@@ -52,6 +55,7 @@ class SimulatedDevice final : public Evaluator {
   double outlier_probability = 0;  ///< of a sample that takes 1.2 to 3 times as long
   double least_us = 1;
   int batch = 0;
+  int compilers = 0;  ///< that compile announced candidates; 0: prepare() compiles
   double cool_down_before_sample = 0;
   std::function<double(double)> clock_ratio;  ///< as a function of time; empty: always 1
 
@@ -62,13 +66,19 @@ class SimulatedDevice final : public Evaluator {
   std::vector<std::string> checked;
   std::vector<std::string> sampled;
   std::vector<std::size_t> announced;  ///< sizes of the batches
+  std::vector<std::size_t> prepared_when_announced;
+  std::vector<std::string> forgotten;
 
  private:
   class SimulatedTrial;
   double ratio() const { return clock_ratio ? clock_ratio(now) : 1.0; }
+  void compile_until(double time);
 
   std::mt19937_64 random_;
   std::map<std::string, Behaviour> behaviours_;
+  std::deque<std::string> to_compile_;         // in order, with `compilers`
+  std::map<std::string, double> compiled_at_;  // begun compilations
+  std::vector<double> free_at_;                // when each compiler is
 };
 
 }  // namespace tunedgemm::internal
