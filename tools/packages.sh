@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sourced by the other scripts: lists the required Debian packages and installs the missing ones.
+# Sourced by the other scripts: lists the required Debian packages, installs the missing ones, and has what the scripts share.
 
 # shellcheck disable=SC2034  # used by the scripts that source this
 build_packages=(cmake ninja-build g++ libspdlog-dev libfmt-dev libsqlite3-dev libcli11-dev
@@ -10,7 +10,8 @@ test_packages=(catch2 python3 python3-dev python3-venv python3-matplotlib sqlite
 # shellcheck disable=SC2034
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 
-# install_missing PACKAGE... installs the packages that are missing and prints their names.
+# install_missing PACKAGE... installs the packages that are missing and prints their names. On a terminal it asks first, unless
+# $assume_yes is 1; if the answer is no, the script ends.
 install_missing() {
   local missing=() package
   if ! command -v dpkg-query >/dev/null; then
@@ -25,6 +26,14 @@ install_missing() {
   if ((${#missing[@]} == 0)); then
     return
   fi
+  if [[ -t 0 && "${assume_yes:-0}" != 1 ]]; then
+    local answer
+    read -r -p "Missing packages: ${missing[*]}. Install them with apt-get? [Y/n] " answer
+    if [[ ! "$answer" =~ ^([Yy]|[Yy]es)?$ ]]; then
+      echo "Nothing was installed. The packages are needed to continue." >&2
+      exit 1
+    fi
+  fi
   echo "Installing with apt-get: ${missing[*]}"
   local as_root=()
   if ((EUID != 0)); then
@@ -33,4 +42,25 @@ install_missing() {
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# say TEXT... prints a heading with the seconds since the script began.
+say() { printf '\n== [%d s] %s\n' "$SECONDS" "$*"; }
+
+# parse_yes "$@" accepts --yes, which sets $assume_yes, and no other argument.
+parse_yes() {
+  if [[ $# -gt 1 || "${1:---yes}" != --yes ]]; then
+    echo "usage: ${0##*/} [--yes]" >&2
+    exit 2
+  fi
+  assume_yes=$#
+}
+
+# build_quietly ARGUMENT... runs cmake --build, with at most one line of progress.
+build_quietly() {
+  if [[ -t 1 ]]; then
+    cmake --build "$@"
+  else
+    cmake --build "$@" -- --quiet # else Ninja prints a line for each file
+  fi
 }

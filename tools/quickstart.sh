@@ -2,22 +2,22 @@
 # From a fresh clone to a table of results: installs missing packages, builds, tunes a few real layer
 # shapes on this machine's device, and shows that a second run uses the cache.
 #
-#   bash tools/quickstart.sh
+#   bash tools/quickstart.sh [--yes]
 #
+# On a terminal it asks before it installs packages; with --yes it does not ask.
 # $TUNEDGEMM_CACHE is the cache file; default ~/.cache/tunedgemm/tunedgemm.db.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=tools/packages.sh
 source tools/packages.sh
 
-say() { printf '\n== %s\n' "$*"; }
-
+parse_yes "$@"
 install_missing "${build_packages[@]}"
 
 build=build/quickstart
 say "Building into $build"
-cmake --preset release -B "$build" -DTUNEDGEMM_TESTS=OFF
-cmake --build "$build" --target tune-all tunedgemm-command
+cmake --preset release --log-level=WARNING -B "$build" -DTUNEDGEMM_TESTS=OFF
+build_quietly "$build" --target tune-all tunedgemm-command
 PATH=$PWD/$build/tools:$PATH
 
 say "This machine"

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the tests under the address,
+# undefined behaviour and thread sanitizers, and ten seconds of fuzzing per program.
+#
+#   bash tools/check.sh [--yes]
+#
+# On a terminal it asks before it installs packages; with --yes it does not ask.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
+
+parse_yes "$@"
+install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}"
+
+say "Formatting and shell scripts"
+tools/format.sh --check
+shellcheck -x tools/*.sh .ci/run
+
+say "Headers, each alone"
+cmake --preset dev --log-level=WARNING
+build_quietly --preset dev --target tunedgemm_headers_alone
+
+say "clang-tidy"
+tools/lint.sh build/dev
+
+say "Address and undefined behaviour sanitizers"
+cmake --preset asan --log-level=WARNING -DTUNEDGEMM_TOOLS=OFF
+build_quietly --preset asan
+ctest --preset asan
+
+say "Thread sanitizer, of the layers that have threads"
+cmake --preset tsan --log-level=WARNING -DTUNEDGEMM_TOOLS=OFF
+build_quietly --preset tsan
+runner=()
+if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then
+  # g++ 12's thread sanitizer fails with large random address offsets, so turn address
+  # randomization off.
+  runner=(setarch "$(uname -m)" -R)
+fi
+"${runner[@]}" ctest --preset tsan
+
+say "Fuzzing, ten seconds per program (tools/fuzz.sh 3600 runs an hour)"
+bash tools/fuzz.sh 10
