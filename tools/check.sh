@@ -18,19 +18,19 @@ tools/format.sh --check
 shellcheck -x tools/*.sh .ci/run
 
 say "Headers, each alone"
-cmake --preset dev --log-level=WARNING
+cmake --preset dev >/dev/null
 build_quietly --preset dev --target tunedgemm_headers_alone
 
 say "clang-tidy"
 tools/lint.sh build/dev
 
 say "Address and undefined behaviour sanitizers"
-cmake --preset asan --log-level=WARNING -DTUNEDGEMM_TOOLS=OFF
+cmake --preset asan -DTUNEDGEMM_TOOLS=OFF >/dev/null
 build_quietly --preset asan
 ctest --preset asan
 
 say "Thread sanitizer, of the layers that have threads"
-cmake --preset tsan --log-level=WARNING -DTUNEDGEMM_TOOLS=OFF
+cmake --preset tsan -DTUNEDGEMM_TOOLS=OFF >/dev/null
 build_quietly --preset tsan
 runner=()
 if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then

@@ -16,7 +16,7 @@ install_missing "${build_packages[@]}"
 
 build=build/quickstart
 say "Building into $build"
-cmake --preset release --log-level=WARNING -B "$build" -DTUNEDGEMM_TESTS=OFF
+cmake --preset release -B "$build" -DTUNEDGEMM_TESTS=OFF >/dev/null
 build_quietly "$build" --target tune-all tunedgemm-command
 PATH=$PWD/$build/tools:$PATH
 

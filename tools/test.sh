@@ -14,7 +14,7 @@ parse_yes "$@"
 install_missing "${build_packages[@]}" "${test_packages[@]}"
 
 say "Building; warnings are errors"
-cmake --preset test --log-level=WARNING
+cmake --preset test >/dev/null
 build_quietly --preset test
 
 say "Tests of the library and the tools"
