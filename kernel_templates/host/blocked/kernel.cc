@@ -214,7 +214,7 @@ inline void pack_panel_of_b(const TypeB* source, long long ldb, long long depth,
 }
 
 // A row-major B of the accumulator type is packed while the first tile is multiplied.
-constexpr bool kPacksWhileMultiplying = kRowMajorB && std::is_same_v<TypeB, Accumulator>;
+constexpr bool kPacksWhileMultiplying = kRowMajorB && __is_same(TypeB, Accumulator);
 
 // The accumulators of a register tile.
 using Accumulators = Vector[kTileM][kVectors];
