@@ -1,4 +1,7 @@
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "kernel_templates/host/families.h"
 #include "tests/support/catch.h"
@@ -30,6 +33,25 @@ Config blocked_config() {
 }
 
 }  // namespace
+
+// C++ headers that do more than name types: <cmath> alone takes half the time of a compilation.
+TEST_CASE("Host kernels include only <cstdint> and <cstring>") {
+  const Problem problem = f32_problem(64, 64, 64);
+  for (const Family* family : families("host")) {
+    const Source source = family->candidates(problem, host_limits(2, 256)).front().source();
+    std::vector<SourceFile> files = source.includes;
+    REQUIRE_FALSE(files.empty());
+    files.push_back(source.file);
+    for (const SourceFile& file : files) {
+      std::istringstream lines{std::string(file.text)};
+      for (std::string line; std::getline(lines, line);) {
+        INFO(file.name << ": " << line);
+        CHECK((!line.starts_with("#include <") || line == "#include <cstdint>" ||
+               line == "#include <cstring>"));
+      }
+    }
+  }
+}
 
 TEST_CASE("Host families refuse a GPU") {
   DeviceLimits gpu;

@@ -157,10 +157,11 @@ inline void load_rows(Vector (&rows)[kRows], const auto* source, long long strid
   }
 }
 
-// Used if k is the fast dimension. Transposes one square after another in registers. Vectors are
-// stored whole, so a store to the last group of lines overwrites the first group of the next k,
-// which must be written later. Groups are therefore packed from the last to the first, and k in
-// ascending order.
+// Used if k is the fast dimension. Transposes one square after another in registers; the last one
+// may overlap the one before it. Vectors are stored whole, so a store to the last group of lines
+// overwrites the first group of the next k, which must be written later. Groups are therefore
+// packed from the last to the first, and k in ascending order. A depth below a square is packed
+// element by element, in loops that stay rolled.
 template <int kWidth>
 inline void pack_across(Accumulator* out, const auto* source, long long stride, long long depth,
                         int lines) {
@@ -168,8 +169,19 @@ inline void pack_across(Accumulator* out, const auto* source, long long stride, 
   constexpr int kRows = kSmallPower ? kWidth : kLanes;
   constexpr int kStoreStride = kSmallPower ? kLanes : kWidth;
   constexpr int kLastGroup = (kWidth - 1) / kRows * kRows;
-  const long long whole = depth / kLanes * kLanes;
-  for (long long k0 = 0; k0 < whole; k0 += kLanes) {
+  if (depth < kLanes) {
+#pragma GCC unroll 1
+    for (int line = 0; line < kWidth; ++line) {
+#pragma GCC unroll 1
+      for (long long k = 0; k < depth; ++k) {
+        out[k * kWidth + line] =
+            line < lines ? Accumulator(widen(source[line * stride + k])) : Accumulator(0);
+      }
+    }
+    return;
+  }
+  for (long long next = 0; next < depth; next += kLanes) {
+    const long long k0 = next < depth - kLanes ? next : depth - kLanes;
 #pragma GCC unroll 1
     for (int group = kLastGroup; group >= 0; group -= kRows) {
       Vector rows[kRows];
@@ -179,12 +191,6 @@ inline void pack_across(Accumulator* out, const auto* source, long long stride, 
       for (int row = 0; row < kRows; ++row) {
         store(out + k0 * kWidth + group + row * kStoreStride, rows[row]);
       }
-    }
-  }
-  for (long long k = whole; k < depth; ++k) {
-    for (int line = 0; line < kWidth; ++line) {
-      out[k * kWidth + line] =
-          line < lines ? Accumulator(widen(source[line * stride + k])) : Accumulator(0);
     }
   }
 }
@@ -214,7 +220,7 @@ inline void pack_panel_of_b(const TypeB* source, long long ldb, long long depth,
 }
 
 // A row-major B of the accumulator type is packed while the first tile is multiplied.
-constexpr bool kPacksWhileMultiplying = kRowMajorB && std::is_same_v<TypeB, Accumulator>;
+constexpr bool kPacksWhileMultiplying = kRowMajorB && __is_same(TypeB, Accumulator);
 
 // The accumulators of a register tile.
 using Accumulators = Vector[kTileM][kVectors];

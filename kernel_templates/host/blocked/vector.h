@@ -2,8 +2,6 @@
 // the target determines the instruction (AVX-512, AVX2, SSE, NEON).
 #pragma once
 
-#include <utility>
-
 #include "../common/problem.h"
 #include "shape.h"
 
@@ -36,15 +34,24 @@ inline void store_part(Accumulator* destination, Vector value) {
   std::memcpy(destination, &value, kCount * sizeof(Accumulator));
 }
 
+// The type Lanes is Sequence<0, ..., kLanes - 1>.
+template <int...>
+struct Sequence {};
+template <int kCount, int... kLane>
+struct SequenceTo : SequenceTo<kCount - 1, kCount - 1, kLane...> {};
+template <int... kLane>
+struct SequenceTo<0, kLane...> : Sequence<kLane...> {};
+using Lanes = SequenceTo<kLanes>;
+
 // Interleave the lower or the upper halves of two vectors: a0 b0 a1 b1 ... These functions are
 // templates because the builtin needs constant indices.
 template <int... kLane>
-inline Vector zip_lower(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+inline Vector zip_lower(Vector a, Vector b, Sequence<kLane...>) {
   return __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kLanes)...);
 }
 
 template <int... kLane>
-inline Vector zip_upper(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+inline Vector zip_upper(Vector a, Vector b, Sequence<kLane...>) {
   return __builtin_shufflevector(a, b, (kLanes / 2 + kLane / 2 + kLane % 2 * kLanes)...);
 }
 
@@ -54,7 +61,7 @@ inline Vector zip_upper(Vector a, Vector b, std::integer_sequence<int, kLane...>
 template <int kRows>
 inline void transpose(Vector (&rows)[kRows]) {
   static_assert(kRows >= 1 && kRows <= kLanes && (kRows & (kRows - 1)) == 0, "a power of two");
-  constexpr auto kAll = std::make_integer_sequence<int, kLanes>();
+  constexpr Lanes kAll;
 #pragma GCC unroll 4
   for (int step = 1; step < kRows; step *= 2) {
     Vector zipped[kRows];

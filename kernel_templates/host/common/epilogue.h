@@ -92,15 +92,15 @@ inline f32 erf_of(f32 x) {
 }
 
 inline f64 exp_of(f64 x) {
-  return std::exp(x);
+  return __builtin_exp(x);
 }
 
 inline f64 tanh_of(f64 x) {
-  return std::tanh(x);
+  return __builtin_tanh(x);
 }
 
 inline f64 erf_of(f64 x) {
-  return std::erf(x);
+  return __builtin_erf(x);
 }
 
 // The `Functions` of activation.cuh.

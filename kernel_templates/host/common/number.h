@@ -4,9 +4,11 @@
 // A small float has the bits sign | exponent | mantissa. Exponent and mantissa are shifted to their
 // positions in an f32. One multiplication by a power of two then corrects the exponent's bias
 // exactly, even for subnormal numbers.
+//
+// Kernels call the mathematical functions as built-in functions: reading <cmath> would take longer
+// than compiling the kernel.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -112,7 +114,7 @@ inline f16 narrow(f32 value, f16) {
 
 // Saturates; NaN gives 0.
 inline s32 narrow(f64 value, s32) {
-  const f64 whole = std::nearbyint(value);
+  const f64 whole = __builtin_nearbyint(value);
   const f64 above = whole < -0x1p31 ? -0x1p31 : whole;
   const f64 inside = above > 0x1.fffffffcp30 ? 0x1.fffffffcp30 : above;
   return inside == inside ? static_cast<s32>(inside) : 0;

@@ -114,6 +114,26 @@ TEST_CASE("blocked multiplies more columns and a longer K than one block", "[hos
   check(family, cases, device);
 }
 
+// Packing transposes squares of `vector_bytes` / accumulator bytes; the last one overlaps.
+TEST_CASE("blocked packs any depth around the squares that it transposes", "[host][blocked]") {
+  HostDevice device(0);
+  const Family& family = *find_family("blocked");
+  Random random(test_seed());
+  std::vector<FamilyCase> cases;
+  for (const TypeCase& types : all_type_cases()) {
+    if (is_another_numerics(types)) {
+      continue;
+    }
+    const Problem problem_class = random_class(types, "nt", 0, random);
+    const Config config =
+        random_config(family, with_sizes(problem_class, 300, 300, 600), device.limits(), random);
+    for (const std::int64_t k : {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 129, 257}) {
+      cases.push_back({types, with_sizes(problem_class, 37, 29, k), config});
+    }
+  }
+  check(family, cases, device);
+}
+
 TEST_CASE("The linked-in kernel multiplies every shape", "[host]") {
   DeviceWithoutCompiler device;
   const Family& family = *find_family("blocked");
