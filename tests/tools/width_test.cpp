@@ -109,9 +109,9 @@ TEST_CASE("On a terminal of 80 columns progress is one line that neither wraps n
   const std::string name(90, 'n');
   std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
                                              << name << ",f32,40,24,16\n"
-                                             << "second,f32,48,24,16\n";
+                                             << "second,f64,48,24,16\n";
   const auto [status, output, errors] = shell.run_on_terminal(
-      TUNE_ALL " --device host --rigor quick --candidates 3 --budget-seconds 100 list.csv >table",
+      TUNE_ALL " --device host --rigor quick --candidates 6 --budget-seconds 100 list.csv >table",
       80);
   CAPTURE(output);
   REQUIRE(status == 0);
@@ -129,7 +129,7 @@ TEST_CASE("On a terminal of 80 columns progress is one line that neither wraps n
     begin = end;
   }
   CHECK(rewrites > 3);
-  CHECK_THAT(output, ContainsSubstring("1/2  0 s  nnn") && ContainsSubstring("s left  second f32"));
+  CHECK_THAT(output, ContainsSubstring("1/2  0 s  nnn") && ContainsSubstring("s left  second f64"));
 }
 
 }  // namespace
