@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the tests under the address,
-# undefined behaviour and thread sanitizers, and ten seconds of fuzzing per program.
+# undefined behaviour and thread sanitizers, the tests that compare speeds, and ten seconds of fuzzing per program.
 #
 #   bash tools/check.sh [--yes]
 #
@@ -39,6 +39,11 @@ if (($(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28) > 28)); then
   runner=(setarch "$(uname -m)" -R)
 fi
 "${runner[@]}" ctest --preset tsan
+
+say "Speed of the kernels that serve an M that was not tuned"
+cmake --preset test >/dev/null
+build_quietly --preset test
+ctest --test-dir build/test -L speed --output-on-failure
 
 say "Fuzzing, ten seconds per program (tools/fuzz.sh 3600 runs an hour)"
 bash tools/fuzz.sh 10

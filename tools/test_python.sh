@@ -22,4 +22,4 @@ if [[ "${1:-}" == --torch || "${TUNEDGEMM_TEST_TORCH:-0}" == 1 ]]; then
 fi
 # shellcheck disable=SC2012 # folders have plain names
 tools/lint.sh "$(ls -td build/python-cp* | head -n 1)" runtime/python/*.cpp
-"$venv/bin/pytest" --quiet -p no:cacheprovider runtime/python/tests
+"$venv/bin/pytest" --quiet -p no:cacheprovider -n 2 --dist loadfile runtime/python/tests

@@ -184,12 +184,12 @@ void check_other_m(const std::vector<LayerSize>& layers, const std::string& ladd
 }  // namespace
 
 TEST_CASE("M between and above the given ones run at 0.9 of the speed of their own tuning",
-          "[alone]") {
+          "[speed]") {
   check_other_m({{768, 256}, {256, 768}}, "1,2,4,8,16,32,64,256," + std::to_string(kMostTunedM), 1);
 }
 
 TEST_CASE("M that an automatic ladder leaves out run at 0.9 of the speed of their own tuning",
-          "[alone]") {
+          "[speed]") {
   check_other_m({{512, 384}}, "auto:" + std::to_string(kMostTunedM), 2);
 }
 

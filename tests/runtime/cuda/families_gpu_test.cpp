@@ -52,7 +52,7 @@ void test_family(std::string_view name, int classes, Device& device, const Devic
 
 }  // namespace
 
-TEST_CASE("the ladder multiplies every shape", "[gpu][ladder]") {
+TEST_CASE("the CUDA ladder multiplies every shape", "[gpu][ladder]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   for (const std::string_view name : kLadder) {
     test_family(name, kSomeActivations, *device, device->limits());
@@ -95,7 +95,7 @@ TEST_CASE("a few kernels of every family multiply", "[gpu][sample]") {
   }
 }
 
-TEST_CASE("the ladder multiplies every shape with every activation", "[gpu][slow]") {
+TEST_CASE("the CUDA ladder multiplies every shape with every activation", "[gpu][slow]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   for (const std::string_view name : kLadder) {
     test_family(name, kAllActivations, *device, device->limits());

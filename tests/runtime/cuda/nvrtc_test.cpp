@@ -147,7 +147,7 @@ TEST_CASE("NVRTC compiles a cubin and reports its figures", "[nvrtc]") {
   }
 }
 
-TEST_CASE("a source that does not compile gives a value with the compiler's message", "[nvrtc]") {
+TEST_CASE("NVRTC reports a source that does not compile as a value with its message", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const auto compiled =
       nvrtc.compile(source_of("static_assert(1 > 2, \"block_m must be large\");"), 90);

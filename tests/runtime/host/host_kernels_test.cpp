@@ -85,7 +85,7 @@ class DeviceWithoutCompiler final : public HostDevice {
 
 }  // namespace
 
-TEST_CASE("The ladder multiplies every shape", "[host][ladder]") {
+TEST_CASE("The host ladder multiplies every shape", "[host][ladder]") {
   for (const std::string_view name : {"naive_mnk", "reordered_mkn", "transposed_b"}) {
     test_family(name);
   }
