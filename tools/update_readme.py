@@ -33,7 +33,7 @@ def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
-            row["m"] + row["n"] + row["k"] + row["batch"], row["name"] + row["types"] + row["layout"] + row["epilogue"]
+            row["m"] + row["n"] + row["k"] + row["batch"], row["name"] + row["types"] + row["layout"] + row["epilogue"], row["remarks"]
             for contender in row["contenders"]:
                 contender["contender"] + "", contender["median_us"] + 0, [contender[field] for field in of_contenders]
         run["device"] + run["compiler"] + run["driver"] + run["began_at"], run["vendor"], run["rounds"], run["cool_down_ms"]
@@ -83,6 +83,10 @@ def means_text(rows: list[dict]) -> str:
     return ", ".join(parts) or "nothing to compare with"
 
 
+def roofline_text(contender: dict) -> str:
+    return f"{contender['of_roofline']:.2f}" if contender.get("of_roofline") else "-"
+
+
 def types_table(rows: list[dict]) -> list[str]:
     lines = ["| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x default | x best, back to back |",
              "|--:|---|--:|--:|--:|--:|--:|--:|--:|"]
@@ -91,12 +95,11 @@ def types_table(rows: list[dict]) -> list[str]:
             continue
         ours, flops = tuned(row), 2e-6 * row["m"] * row["n"] * row["k"]
         us, best, default = ours["median_us"], contender_us(row, "best"), contender_us(row, "default")
-        roofline = f"{ours['of_roofline']:.2f}" if ours.get("of_roofline") else "-"
         theirs = f"{flops / best:,.0f} | {best / us:.2f} | {default / us:.2f}" if best else "- | - | -"
         other = back_to_back(row)
         other_best = contender_us(other, "best")
         theirs += f" | {other_best / tuned(other)['median_us']:.2f}" if other_best else " | -"
-        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline} | {theirs} |")
+        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline_text(ours)} | {theirs} |")
     return lines
 
 
@@ -105,12 +108,18 @@ def layers_table(rows: list[dict]) -> list[str]:
     for row in rows:
         ours, best, default = tuned(row), contender_us(row, "best"), contender_us(row, "default")
         us = ours["median_us"]
-        roofline = f"{ours['of_roofline']:.2f}" if ours.get("of_roofline") else "-"
         batch = f"{row['batch']} of " if row["batch"] > 1 else ""
         shape = f"{batch}{row['m']}x{row['n']}x{row['k']} {row['layout']} {row['epilogue']}".rstrip()
         theirs = f"{best / us:.2f} | {default / us:.2f}" if best else "- | -"
-        lines.append(f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | {number(ours['tflops'])} | {roofline} | {theirs} |")
+        lines.append(f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | {number(ours['tflops'])} | {roofline_text(ours)} | {theirs} |")
     return lines
+
+
+def left_out_text(rows: list[dict]) -> str:
+    """Tells which rows lack proposals of the vendor because their errors exceed the bound."""
+    counts = {row["name"]: sum("wrong result" in remark for remark in row["remarks"]) for row in rows}
+    left_out = ", ".join(f"{count} for {name}" for name, count in counts.items() if count)
+    return f" Proposals of cuBLASLt whose errors exceed the bound are left out: {left_out}." if left_out else ""
 
 
 def rounds_text(run: dict) -> str:
@@ -183,7 +192,8 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
         f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
         *layers_table(layers["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers of well-known networks, "
-        f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced against cuBLASLt.", "",
+        f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced against cuBLASLt."
+        f"{left_out_text(layers['rows'])}", "",
         *types_table(types["rows"]), "",
         f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
         *triton_lines(folder, place),

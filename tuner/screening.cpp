@@ -22,6 +22,9 @@ constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
 // So many candidates of a family tell how far its cost model errs for the problem.
 constexpr int kEnoughTimed = 4;
+// Announced candidates are compiled in order, so later ones are hardly compiled before these. An
+// exhaustive search announces thousands.
+constexpr std::ptrdiff_t kMostAskedFor = 64;
 // If this many candidates in a row cannot be compiled or loaded, the environment is the cause. A
 // single candidate is enough if it is rejected as unavailable, unless the deadline has passed: its
 // compilation may then only have been slow.
@@ -132,10 +135,11 @@ void Screening::announce() {
 
 // The first announced candidate that is compiled, else the first.
 SelectedCandidate Screening::take_next() {
-  auto next = std::find_if(announced_.begin(), announced_.end(), [&](const auto& selected) {
+  const auto end = announced_.begin() + std::min(std::ssize(announced_), kMostAskedFor);
+  auto next = std::find_if(announced_.begin(), end, [&](const SelectedCandidate& selected) {
     return task_.evaluator.is_compiled(selected.ranked);
   });
-  if (next == announced_.end()) {
+  if (next == end) {
     next = announced_.begin();
   }
   SelectedCandidate taken = std::move(*next);
@@ -156,8 +160,8 @@ void Screening::skip_hopeless() {
   done_ += static_cast<int>(before - announced_.size() - waiting_.size());
 }
 
-// Whether the candidate would not come near the fastest even if the cost model overrated it as much
-// as it overrated any candidate of the family so far.
+// Whether the candidate would not come near the fastest even if the cost model overestimated its
+// time as much as that of any candidate of the family so far.
 bool Screening::is_hopeless(const SelectedCandidate& selected) const {
   if (!search_limits_.skips_hopeless || selected.is_default || selected.is_baseline ||
       leaders_.empty()) {

@@ -10,7 +10,7 @@ namespace tunedgemm::internal {
 
 struct SearchLimits {
   double seconds = 0;   ///< for the whole tuning, including compilation
-  int candidates = 0;   ///< how many are compiled and checked
+  int candidates = 0;   ///< the most that are compiled and checked
   int refinements = 0;  ///< the part of `candidates` reserved for variants of the best tiles
   int variants_of_one_tile = 0;  ///< in the first selection
   bool skips_hopeless = true;    ///< those that are not expected to come near the fastest

@@ -47,7 +47,7 @@ struct Selection {
 /// fastest candidates come early, other timed ones last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
-/// Selects `search_limits.refinements` more candidates when most of select()'s have been tried.
+/// Selects `search_limits.refinements` more candidates when half of select()'s have been tried.
 /// First come variants of `best`, the fastest candidates so far. Variants have the same tiles, but
 /// other orders and clusters. At most half of the variants share a tile. Then come the next
 /// candidates in the cost model's order. Leaves out the candidates of select() (`selected`) and

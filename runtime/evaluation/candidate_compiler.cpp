@@ -96,7 +96,11 @@ std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candid
 std::shared_ptr<CandidateCompiler::Job> CandidateCompiler::find(const Instance& candidate) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto known = jobs_of_candidates_.find(to_text(candidate.candidate));
-  return known == jobs_of_candidates_.end() ? nullptr : known->second;
+  if (known != jobs_of_candidates_.end()) {
+    return known->second;
+  }
+  const auto same_source = jobs_.find(fingerprint(candidate.source()));
+  return same_source == jobs_.end() ? nullptr : same_source->second;
 }
 
 CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
