@@ -26,7 +26,8 @@ class UpdateReadme(unittest.TestCase):
     def write_gallery(self) -> pathlib.Path:
         def row(size: int, ours: float, theirs: list[float], name="", epilogue="", batch=1) -> dict:
             contenders = [{"contender": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_roofline": 0.5, "tflops": 1234.5}]
-            contenders += [{"contender": f"cublaslt {place}", "kernel": None, "median_us": us, "tflops": 1} for place, us in enumerate(theirs)]
+            contenders += [{"contender": f"cublaslt {place}", "kernel": None, "median_us": us, "tflops": 1}
+                           for place, us in enumerate(theirs)]
             return {"name": name, "m": size, "n": size, "k": size, "batch": batch, "types": "f16→f16", "layout": "nn", "epilogue": epilogue,
                     "contenders": contenders, "remarks": ["cublaslt 3: wrong result: got 1, expected 2"] if epilogue else []}
 
