@@ -47,6 +47,10 @@ class Evaluator {
   /// background; if that would disturb timing, the call returns only when all are compiled.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
+  /// A hint that these candidates of another problem will be prepared by the next evaluator. A device
+  /// may compile them when no candidate of this problem waits for a compilation.
+  virtual void compile_next(std::span<const Instance> /*candidates*/) {}
+
   /// Whether prepare() of an announced candidate would return without waiting for a compilation.
   virtual bool is_compiled(const Instance& /*candidate*/) { return true; }
   /// The announced candidate will not be prepared, so its compilation need not start.

@@ -52,10 +52,11 @@ Screening::Screening(const Task& task, const SearchLimits& search_limits, TimeBu
       trial_log_(trial_log),
       seconds_(seconds) {}
 
-void Screening::run(const Selection& selection, const Refine& refine) {
+void Screening::run(const Selection& selection, const Refine& refine,
+                    const std::function<void()>& all_announced) {
   add(selection);
   const std::size_t refine_when_left = selection.candidates.size() / 2;
-  bool is_refined = !refine;
+  bool is_refined = !refine, is_last_announced = !all_announced;
   bool is_warm = false;
   while (true) {
     const std::size_t left = announced_.size() + waiting_.size();
@@ -68,6 +69,9 @@ void Screening::run(const Selection& selection, const Refine& refine) {
       break;
     }
     announce();
+    if (is_refined && waiting_.empty() && !std::exchange(is_last_announced, true)) {
+      all_announced();
+    }
     if (!std::exchange(is_warm, true)) {
       warm_up();
     }

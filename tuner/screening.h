@@ -50,8 +50,10 @@ class Screening {
   /// compiled or loaded. Tries candidates that spill registers only if no other is valid.
   ///
   /// Unless `refine` is empty, calls it when half of the candidates have been tried, and tries its
-  /// candidates too. So the compiler has work while the other half is tried.
-  void run(const Selection& selection, const Refine& refine);
+  /// candidates too. So the compiler has work while the other half is tried. Then calls
+  /// `all_announced`, which may be empty too.
+  void run(const Selection& selection, const Refine& refine,
+           const std::function<void()>& all_announced);
 
   /// Moves the finalists out: the candidates of fastest(), and the default even if it is slow.
   /// Rejects other timed candidates beyond kFarBehind as too slow.

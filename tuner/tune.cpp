@@ -125,6 +125,20 @@ std::string remark_of(const Decision& decision, const std::vector<ScreenedCandid
   return joined_remarks(kept, why_noisy(record.measurement, finals));
 }
 
+// The candidates with which the tuning of the next problem will begin, unless this one's winner
+// changes them.
+std::vector<Instance> first_candidates(const Problem& next, const Task& task,
+                                       const SearchLimits& search_limits) {
+  const TuningKey key{canonical(next).problem, task.key.device, task.key.toolchain};
+  const Ranking ranking =
+      rank({key, task.limits, task.evaluator, task.store, task.options}, search_limits);
+  std::vector<Instance> first;
+  for (const SelectedCandidate& selected : ranking.selection.candidates) {
+    first.push_back(selected.ranked);
+  }
+  return first;
+}
+
 // Used after too many crashes. Removes all candidates that were not timed in an earlier tuning.
 void keep_those_that_ran(Ranking& ranking) {
   const auto has_run = [&](const SelectedCandidate& selected) {
@@ -180,7 +194,13 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
       return refine(knowledge_of(ranking), fastest, ranking.selection.candidates, search_limits);
     };
   }
-  screening.run(ranking.selection, refine_best);
+  std::function<void()> announce_next;
+  if (options.next && options.candidates.empty() && !options.default_candidate) {
+    announce_next = [&] {
+      evaluator.compile_next(first_candidates(*options.next, task, search_limits));
+    };
+  }
+  screening.run(ranking.selection, refine_best, announce_next);
   std::vector<ScreenedCandidate> finalists = screening.take_leaders();
 
   // 4. Finals: interleaved rounds.

@@ -8,11 +8,18 @@
 
 namespace tunedgemm::internal {
 
+namespace {
+
+// The timeout of a compilation for the next problem, whose budget is not known yet.
+constexpr std::chrono::seconds kNextTimeout{10};
+
+}  // namespace
+
 struct CandidateCompiler::Job {
   explicit Job(Source to_compile) : source(std::move(to_compile)), result(promise.get_future()) {}
 
   Source source;
-  int candidates = 0;  // that need it
+  int candidates = 0;  // of this problem that need it; 0: made for the next problem, or forgotten
   std::promise<Made> promise;
   std::shared_future<Made> result;
 };
@@ -25,6 +32,7 @@ CandidateCompiler::~CandidateCompiler() {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     waiting_.clear();
+    waiting_next_.clear();
   }
   changed_.notify_all();
   for (std::thread& worker : workers_) {
@@ -32,9 +40,10 @@ CandidateCompiler::~CandidateCompiler() {
   }
 }
 
-void CandidateCompiler::start(std::span<const Instance> candidates) {
-  const auto wanted = std::min(static_cast<std::size_t>(device_.compile_threads()),
-                               workers_.size() + candidates.size());
+// False if there is no thread to compile on.
+bool CandidateCompiler::add_workers(std::size_t candidates) {
+  const auto wanted =
+      std::min(static_cast<std::size_t>(device_.compile_threads()), workers_.size() + candidates);
   workers_.reserve(wanted);
   while (workers_.size() < wanted) {
     auto started = start_thread([this] { work(); });
@@ -43,23 +52,55 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
     }
     workers_.push_back(std::move(*started));
   }
-  if (workers_.empty()) {
+  return !workers_.empty();
+}
+
+// The job of the candidate's source, and whether it is new. Precondition: mutex_ is held.
+std::pair<std::shared_ptr<CandidateCompiler::Job>, bool> CandidateCompiler::job_of(
+    const Instance& candidate) {
+  Source source = candidate.source();
+  std::shared_ptr<Job>& job = jobs_[fingerprint(source)];
+  const bool is_new = job == nullptr;
+  if (is_new) {
+    job = std::make_shared<Job>(std::move(source));
+  }
+  return {job, is_new};
+}
+
+// Precondition: mutex_ is held.
+void CandidateCompiler::drop_unclaimed() {
+  waiting_next_.clear();
+  std::erase_if(jobs_, [](const auto& entry) { return entry.second->candidates == 0; });
+}
+
+// The next problem compiles the source again.
+void CandidateCompiler::drop_unavailable(const Job& job, const Made& made) {
+  const auto* rejection = std::get_if<Rejection>(&made);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (rejection != nullptr && rejection->reason == Reason::kUnavailable && job.candidates == 0) {
+    jobs_.erase(fingerprint(job.source));
+  }
+}
+
+void CandidateCompiler::start(std::span<const Instance> candidates) {
+  if (!add_workers(candidates.size())) {
     return;  // binary() compiles
   }
   std::vector<std::shared_ptr<Job>> started;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Instance& candidate : candidates) {
-      Source to_compile = candidate.source();
-      std::shared_ptr<Job>& job = jobs_[fingerprint(to_compile)];
-      if (!job) {
-        job = std::make_shared<Job>(std::move(to_compile));
+      const auto [job, is_new] = job_of(candidate);
+      if (is_new || std::erase(waiting_next_, job) > 0) {
         started.push_back(job);
         waiting_.push_back(job);
       }
       if (jobs_of_candidates_.emplace(to_text(candidate.candidate), job).second) {
         ++job->candidates;
       }
+    }
+    if (!std::exchange(has_started_, true)) {
+      drop_unclaimed();
     }
   }
   changed_.notify_all();
@@ -68,6 +109,30 @@ void CandidateCompiler::start(std::span<const Instance> candidates) {
       job->result.wait();
     }
   }
+}
+
+void CandidateCompiler::start_next(std::span<const Instance> candidates) {
+  if (device_.compiling_disturbs_timing() || !add_workers(candidates.size())) {
+    return;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Instance& candidate : candidates) {
+      const auto [job, is_new] = job_of(candidate);
+      if (is_new) {
+        waiting_next_.push_back(job);
+      }
+    }
+  }
+  changed_.notify_all();
+}
+
+void CandidateCompiler::end_problem() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waiting_.clear();
+  std::erase_if(jobs_, [](const auto& entry) { return entry.second->candidates > 0; });
+  jobs_of_candidates_.clear();
+  has_started_ = false;
 }
 
 bool CandidateCompiler::is_compiled(const Instance& candidate) {
@@ -89,8 +154,9 @@ void CandidateCompiler::forget(const Instance& candidate) {
 }
 
 std::variant<Binary, Rejection> CandidateCompiler::binary(const Instance& candidate) {
+  const Clock::time_point deadline = deadline_;
   const std::shared_ptr<Job> job = find(candidate);
-  return job ? job->result.get() : make(candidate.source());
+  return job ? job->result.get() : make(candidate.source(), deadline);
 }
 
 std::shared_ptr<CandidateCompiler::Job> CandidateCompiler::find(const Instance& candidate) {
@@ -103,7 +169,7 @@ std::shared_ptr<CandidateCompiler::Job> CandidateCompiler::find(const Instance& 
   return same_source == jobs_.end() ? nullptr : same_source->second;
 }
 
-CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
+CandidateCompiler::Made CandidateCompiler::make(const Source& source, Clock::time_point deadline) {
   const std::string key = fingerprint(source);
   if (auto known = binaries_ == nullptr ? std::nullopt : binaries_->find(key)) {
     return std::move(*known);
@@ -112,7 +178,7 @@ CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
   if (auto stored = store_.find_binary(source, device_.toolchain(), architecture)) {
     return std::move(*stored);
   }
-  const std::chrono::duration<double> left = deadline_.load() - Clock::now();
+  const std::chrono::duration<double> left = deadline - Clock::now();
   auto compiled = device_.compile_within(source, left.count());
   if (auto* failure = std::get_if<CompileFailure>(&compiled)) {
     return rejection_of(std::move(*failure));
@@ -126,17 +192,27 @@ CandidateCompiler::Made CandidateCompiler::make(const Source& source) {
 void CandidateCompiler::work() {
   while (true) {
     std::shared_ptr<Job> job;
+    bool is_next = false;
+    Clock::time_point deadline;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      changed_.wait(lock,
+                    [this] { return stopping_ || !waiting_.empty() || !waiting_next_.empty(); });
       if (stopping_) {
         return;
       }
-      job = std::move(waiting_.front());
-      waiting_.pop_front();
+      is_next = waiting_.empty();
+      deadline = is_next ? Clock::now() + kNextTimeout : deadline_.load();
+      Queue& queue = is_next ? waiting_next_ : waiting_;
+      job = std::move(queue.front());
+      queue.pop_front();
     }
     try {
-      job->promise.set_value(make(job->source));
+      Made made = make(job->source, deadline);
+      if (is_next) {
+        drop_unavailable(*job, made);
+      }
+      job->promise.set_value(std::move(made));
     } catch (...) {
       job->promise.set_exception(std::current_exception());
     }

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,8 +54,9 @@ class BinaryCache {
   std::map<std::string, std::list<Entry>::iterator> by_source_;
 };
 
-/// Used by one thread. Device, store and `binaries` must outlive this object. The destructor waits
-/// for compilations in progress, and drops those that have not started.
+/// Compiles the candidates of one problem after another. Used by one thread. Device, store and
+/// `binaries` must outlive this object. The destructor waits for compilations in progress, and drops
+/// those that have not started.
 class CandidateCompiler {
  public:
   /// Uses `binaries` as a cache, unless it is null.
@@ -71,6 +73,12 @@ class CandidateCompiler {
   /// Starts compiling the candidates in this order. Returns immediately, unless compiling disturbs
   /// timing; then returns when all are compiled. If no thread can be started, binary() compiles.
   void start(std::span<const Instance> candidates);
+  /// Starts compiling candidates of the next problem when no candidate of this problem waits. Does
+  /// nothing if compiling disturbs timing.
+  void start_next(std::span<const Instance> candidates);
+  /// Drops this problem's compilations that have not begun. What start_next() has compiled serves
+  /// the next problem.
+  void end_problem();
 
   /// Whether binary() of a candidate of start() would not wait.
   bool is_compiled(const Instance& candidate);
@@ -86,8 +94,14 @@ class CandidateCompiler {
   using Made = std::variant<Binary, Rejection>;
   struct Job;
 
-  Made make(const Source& source);
+  using Queue = std::deque<std::shared_ptr<Job>>;
+
+  Made make(const Source& source, Clock::time_point deadline);
   std::shared_ptr<Job> find(const Instance& candidate);
+  bool add_workers(std::size_t candidates);
+  std::pair<std::shared_ptr<Job>, bool> job_of(const Instance& candidate);
+  void drop_unclaimed();
+  void drop_unavailable(const Job& job, const Made& made);
   void work();
 
   Device& device_;
@@ -97,7 +111,8 @@ class CandidateCompiler {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  std::deque<std::shared_ptr<Job>> waiting_;
+  bool has_started_ = false;  ///< this problem's first candidates
+  Queue waiting_, waiting_next_;
   std::map<std::string, std::shared_ptr<Job>> jobs_;                ///< by the source's fingerprint
   std::map<std::string, std::shared_ptr<Job>> jobs_of_candidates_;  ///< by the candidate's text
   std::vector<std::thread> workers_;

@@ -65,18 +65,21 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
 };
 
 DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem,
-                                 BinaryCache* binaries, double memory_share)
+                                 std::shared_ptr<CandidateCompiler> compiler, double memory_share)
     : device_(device),
       problem_(problem),
       scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
-      compiler_(std::make_unique<CandidateCompiler>(device, store, binaries)) {
+      compiler_(compiler ? std::move(compiler)
+                         : std::make_shared<CandidateCompiler>(device, store, nullptr)) {
   std::unique_ptr<Verifier> verifier = device.backend().make_verifier(device, store);
   verifier_ = verifier.get();
   runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem),
                                           memory_share);
 }
 
-DeviceEvaluator::~DeviceEvaluator() = default;
+DeviceEvaluator::~DeviceEvaluator() {
+  compiler_->end_problem();
+}
 
 void DeviceEvaluator::set_compile_deadline(double seconds) {
   const double left = std::clamp(seconds - now_seconds(), 0.0, kLongestCompilation);
@@ -87,6 +90,12 @@ void DeviceEvaluator::set_compile_deadline(double seconds) {
 void DeviceEvaluator::compile_ahead(std::span<const Instance> candidates) {
   if (device_.why_not_compile().empty()) {
     compiler_->start(candidates);
+  }
+}
+
+void DeviceEvaluator::compile_next(std::span<const Instance> candidates) {
+  if (device_.why_not_compile().empty()) {
+    compiler_->start_next(candidates);
   }
 }
 

@@ -20,22 +20,22 @@
 namespace tunedgemm::internal {
 
 /// Evaluates candidates for one canonical problem with M, N, batch >= 1. Used by one thread.
-/// Device, store and `binaries` must outlive the evaluator, and the evaluator must outlive its
-/// trials. If the device is lost (a kernel makes an illegal access or never ends), members throw
+/// Device and store must outlive the evaluator, and the evaluator must outlive its trials. If the device is lost (a kernel makes an illegal access or never ends), members throw
 /// DeviceError, and the process cannot use the device any more.
 class DeviceEvaluator final : public Evaluator {
  public:
-  /// Keeps compiled binaries in `binaries` (unless it is null) for the next problem. Throws
+  /// Compiles with `compiler`, or with one of its own if that is null. Throws
   /// DeviceError(kOutOfMemory) if the operands do not fit into the fraction `memory_share` (0 to 1)
   /// of the free memory.
   DeviceEvaluator(Device& device, Store& store, const Problem& problem,
-                  BinaryCache* binaries = nullptr, double memory_share = 1);
+                  std::shared_ptr<CandidateCompiler> compiler = nullptr, double memory_share = 1);
   ~DeviceEvaluator() override;
   DeviceEvaluator(const DeviceEvaluator&) = delete;
   DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;
 
   void set_compile_deadline(double seconds) override;
   void compile_ahead(std::span<const Instance> candidates) override;
+  void compile_next(std::span<const Instance> candidates) override;
   bool is_compiled(const Instance& candidate) override;
   void forget(const Instance& candidate) override;
   int compile_batch() const override;
@@ -61,7 +61,7 @@ class DeviceEvaluator final : public Evaluator {
   Device& device_;
   Problem problem_;
   Scalars scalars_;
-  std::unique_ptr<class CandidateCompiler> compiler_;
+  std::shared_ptr<CandidateCompiler> compiler_;
   class Verifier* verifier_ = nullptr;  ///< owned by runner_
   std::unique_ptr<class TrialRunner> runner_;
   bool is_warm_ = false;

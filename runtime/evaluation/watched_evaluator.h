@@ -19,6 +19,9 @@ class WatchedEvaluator final : public Evaluator {
   void compile_ahead(std::span<const Instance> candidates) override {
     watched_.compile_ahead(candidates);
   }
+  void compile_next(std::span<const Instance> candidates) override {
+    watched_.compile_next(candidates);
+  }
   bool is_compiled(const Instance& candidate) override { return watched_.is_compiled(candidate); }
   void forget(const Instance& candidate) override { watched_.forget(candidate); }
   int compile_batch() const override { return watched_.compile_batch(); }

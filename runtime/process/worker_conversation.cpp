@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 // The greatest double below 2^64.
 constexpr double kGreatestSeed = 18446744073709549568.0;
 constexpr std::size_t kMostQuotedCharacters = 80;
-constexpr std::string_view kCandidate = "candidate";
+constexpr std::string_view kCandidate = "candidate", kNext = "next";
 
 // A space and the number, in the same format in every locale.
 std::string field(double number) {
@@ -73,11 +73,14 @@ std::string in_one_line(std::string_view text) {
 }
 
 std::string to_lines(const Problem& problem, const TuneOptions& options) {
-  std::string candidates;
+  std::string before;
   for (const Candidate& candidate : options.candidates) {
-    candidates += std::string(kCandidate) + ' ' + to_text(candidate) + '\n';
+    before += std::string(kCandidate) + ' ' + to_text(candidate) + '\n';
   }
-  return candidates + "tune" + number_of(options.rigor) + field(options.budget.seconds) +
+  if (options.next) {
+    before += std::string(kNext) + ' ' + in_one_line(to_text(*options.next)) + '\n';
+  }
+  return before + "tune" + number_of(options.rigor) + field(options.budget.seconds) +
          field(options.budget.candidates) + field(static_cast<double>(options.seed)) +
          field(options.in_background ? 1 : 0) + field(options.force ? 1 : 0) +
          field(options.candidate_seconds) + ' ' + in_one_line(to_text(problem));
@@ -109,6 +112,11 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
 std::optional<std::string> candidate_text(std::string_view line) {
   LineReader fields(line);
   return fields.word() == kCandidate ? std::optional(fields.rest()) : std::nullopt;
+}
+
+std::optional<Problem> next_problem(std::string_view line) {
+  LineReader fields(line);
+  return fields.word() == kNext ? parse_problem(fields.rest()) : std::nullopt;
 }
 
 std::string log_line(LogLevel level, std::string_view sentence) {

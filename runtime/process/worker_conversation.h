@@ -5,6 +5,7 @@
 // caller sends:
 //
 //     candidate CANDIDATE               one of the candidates to which the next tuning is limited
+//     next PROBLEM                      the problem after the next tuning's
 //     tune RIGOR SECONDS CANDIDATES SEED BACKGROUND CANDIDATE_SECONDS PROBLEM
 //     cancel                            ends the tuning early; the tuning's result follows
 //
@@ -68,12 +69,15 @@ struct WorkerRequest {
   Problem problem;
   TuneOptions options;
 };
-/// The lines `candidate` and `tune`, without the last line break.
+/// The lines `candidate`, `next` and `tune`, without the last line break.
 std::string to_lines(const Problem& problem, const TuneOptions& options);
-/// The request of a line `tune`, without candidates; empty if the line is not valid.
+/// The request of a line `tune`, without candidates and next problem; empty if the line is not valid.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 /// The text of a line `candidate`; empty if it is another line.
 std::optional<std::string> candidate_text(std::string_view line);
+
+/// The problem of a valid line `next`; empty if it is another line.
+std::optional<Problem> next_problem(std::string_view line);
 
 /// The lines that the worker sends.
 std::string log_line(LogLevel level, std::string_view sentence);

@@ -54,24 +54,32 @@ TuneResult flushed(Context& context, TuneResult result) {
   return result;
 }
 
+// What the lines before a request say.
+struct Preface {
+  std::vector<std::string> candidates;
+  std::optional<Problem> next;
+};
+
 // Empty if the line is not a valid request, or a text is no candidate.
-std::optional<WorkerRequest> request_of(std::string_view line,
-                                        std::span<const std::string> candidates) {
+std::optional<WorkerRequest> request_of(std::string_view line, const Preface& preface) {
   std::optional<WorkerRequest> request = parse_request(line);
-  for (const std::string& text : candidates) {
+  for (const std::string& text : preface.candidates) {
     const std::optional<Candidate> candidate = parse_candidate(text);
     if (!request || !candidate) {
       return std::nullopt;
     }
     request->options.candidates.push_back(*candidate);
   }
+  if (request) {
+    request->options.next = preface.next;
+  }
   return request;
 }
 
 TuneResult run_request(const Caller& caller, Context& context, std::string_view line,
-                       std::span<const std::string> candidates) {
+                       const Preface& preface) {
   TuneResult result;
-  std::optional<WorkerRequest> request = request_of(line, candidates);
+  std::optional<WorkerRequest> request = request_of(line, preface);
   if (!request) {
     result.tuning.failure = "the worker does not understand \"" + std::string(line) +
                             "\"; use tune-all of the library's own version";
@@ -88,10 +96,9 @@ TuneResult run_request(const Caller& caller, Context& context, std::string_view 
   return flushed(context, std::move(result));
 }
 
-void tune(const Caller& caller, Context& context, std::string_view line,
-          std::span<const std::string> candidates) {
+void tune(const Caller& caller, Context& context, std::string_view line, const Preface& preface) {
   try {
-    caller.send(done_line(run_request(caller, context, line, candidates)));
+    caller.send(done_line(run_request(caller, context, line, preface)));
   } catch (const DeviceError& error) {
     context.store().flush();
     caller.send(failed_line(error.kind(), error.what()));
@@ -131,15 +138,17 @@ int run_worker(std::span<const char* const> arguments,
                             std::string("the worker cannot open the device: ") + error.what()));
     return EXIT_FAILURE;
   }
-  std::vector<std::string> candidates;  // of the next tuning
+  Preface preface;
   while (const auto line = caller.receive()) {
     if (*line == kCancelLine) {
       continue;  // it arrived too late
     }
     if (auto candidate = candidate_text(*line)) {
-      candidates.push_back(std::move(*candidate));
+      preface.candidates.push_back(std::move(*candidate));
+    } else if (const auto next = next_problem(*line)) {
+      preface.next = next;
     } else {
-      tune(caller, *context, *line, std::exchange(candidates, {}));
+      tune(caller, *context, *line, std::exchange(preface, {}));
     }
   }
   return EXIT_SUCCESS;

@@ -242,8 +242,16 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
   try {
     const Device::Current current(device_);
     probe_.complete();
+    // Without a next problem its threads end with the tuning.
+    auto compiler = std::exchange(compiler_, nullptr);
+    if (compiler == nullptr) {
+      compiler = std::make_shared<CandidateCompiler>(device_, store_, &binaries_);
+    }
+    if (options.next) {
+      compiler_ = compiler;
+    }
     {
-      DeviceEvaluator evaluator(device_, store_, problem, &binaries_,
+      DeviceEvaluator evaluator(device_, store_, problem, compiler,
                                 options.in_background ? kBackgroundMemory : 1);
       std::optional<WatchedEvaluator> watched;
       if (options.on_candidate) {

@@ -99,6 +99,7 @@ class TuningSession {
   Store& store_;
   DeviceProbe probe_;
   BinaryCache binaries_;
+  std::shared_ptr<class CandidateCompiler> compiler_;  ///< compiles for TuneOptions::next, or null
   std::mutex tuning_mutex_;
   bool has_warned_ = false;
   std::unique_ptr<TuningWorker> worker_;

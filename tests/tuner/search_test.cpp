@@ -270,6 +270,30 @@ TEST_CASE("A candidate that is compiled does not wait for one before it") {
   CHECK(std::ranges::count(search.device.prepared, to_text(ranked[0].candidate)) == 1);
 }
 
+TEST_CASE("The next problem's candidates are those that its own tuning tries first") {
+  const std::uint64_t seed = test_seed();
+  Search search(seed, problem_of(1024), h200()), next(seed, problem_of(96), h200());
+  TuneOptions options;
+  options.next = problem_of(96);
+  REQUIRE(
+      tune({search.problem, {}, {}}, search.limits, search.device, *search.store, options).record);
+  const std::vector<std::string>& ahead = search.device.of_next;
+  REQUIRE(ahead.size() > 10);
+  next.run(Rigor::kNormal);
+  REQUIRE(next.device.prepared.size() >= ahead.size());
+  CHECK(std::equal(ahead.begin(), ahead.end(), next.device.prepared.begin()));
+}
+
+TEST_CASE("A tuning of given candidates announces none of the next problem") {
+  Search search(test_seed());
+  TuneOptions options;
+  options.next = problem_of(96);
+  options.candidates = {default_candidate(search.problem, search.limits).candidate};
+  REQUIRE(
+      tune({search.problem, {}, {}}, search.limits, search.device, *search.store, options).record);
+  CHECK(search.device.of_next.empty());
+}
+
 TEST_CASE("The naive kernel is timed for comparison") {
   Search search(test_seed());
   const Tuning tuning = search.run(Rigor::kQuick);

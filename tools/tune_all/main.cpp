@@ -304,10 +304,11 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
     std::cerr << "tune-all: " << reason << '\n';
     return ExitStatus::kNoDevice;
   }
-  const auto to_tune = std::count_if(estimated.shapes.begin(), estimated.shapes.end(),
-                                     [](const PlannedShape& shape) { return !shape.tuned; });
-  const Session session =
-      tune_shapes(context, work, line.session, static_cast<std::size_t>(to_tune));
+  std::vector<bool> is_tuned;
+  for (const PlannedShape& planned : estimated.shapes) {
+    is_tuned.push_back(planned.tuned);
+  }
+  const Session session = tune_shapes(context, work, line.session, is_tuned);
   if (line.json) {
     print_json(std::cout, session);
   } else if (line.wide) {

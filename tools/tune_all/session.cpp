@@ -257,11 +257,24 @@ void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run,
 }  // namespace
 
 Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
-                    std::size_t to_tune) {
-  SessionRun run(context, options, work.shapes.size(), to_tune);
+                    const std::vector<bool>& is_tuned) {
+  std::vector<std::size_t> to_tune;  // the last first
+  for (std::size_t index = work.shapes.size(); index-- > 0;) {
+    if (index >= is_tuned.size() || !is_tuned[index]) {
+      to_tune.push_back(index);
+    }
+  }
+  SessionRun run(context, options, work.shapes.size(), to_tune.size());
   Ladders ladders(context, work.layers);
-  for (const Shape& shape : work.shapes) {
-    run.tune(shape, options.shape);
+  for (std::size_t index = 0; index < work.shapes.size(); ++index) {
+    if (!to_tune.empty() && to_tune.back() == index) {
+      to_tune.pop_back();
+    }
+    TuneOptions with_next = options.shape;
+    if (!to_tune.empty()) {
+      with_next.next = work.shapes[to_tune.back()].problem;
+    }
+    run.tune(work.shapes[index], with_next);
   }
   for (const Layer& layer : work.layers) {
     if (!run.goes_on()) {

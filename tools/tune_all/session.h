@@ -40,10 +40,10 @@ struct Session {
   std::string device_failure;  ///< the device's error, if it ended the session early
 };
 
-/// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `to_tune` is the
-/// number of shapes that will be tuned, for the display of the time left.
+/// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `is_tuned` tells for
+/// each shape whether the cache already has its winner; a missing element means no.
 Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
-                    std::size_t to_tune);
+                    const std::vector<bool>& is_tuned);
 
 /// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
 /// over the default config, which runs without tuning.

@@ -266,25 +266,66 @@ TEST_CASE("DeviceEvaluator compiles announced candidates once and uses the binar
 // Compiles nothing until it is opened.
 class DeviceWithGate final : public PlainDevice {
  public:
-  explicit DeviceWithGate(const Problem& problem) : PlainDevice(problem, Flaw::kNone) {}
+  explicit DeviceWithGate(const Problem& problem, int compile_threads = 2)
+      : PlainDevice(problem, Flaw::kNone), compile_threads_(compile_threads) {}
   ~DeviceWithGate() override { open(); }
   DeviceWithGate(const DeviceWithGate&) = delete;
   DeviceWithGate& operator=(const DeviceWithGate&) = delete;
 
   void open() { is_open_.test_and_set(), is_open_.notify_all(); }
   int begun() const { return begun_; }
+  /// The fingerprints of the sources, in the order in which their compilation began.
+  std::vector<std::string> sources() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return sources_;
+  }
+  /// Lets one compilation fail.
+  void fail_once(CompileFailure failure) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = std::move(failure);
+  }
 
+  int compile_threads() const override { return compile_threads_; }
   std::variant<Binary, CompileFailure> compile_within(const Source& source,
                                                       double seconds) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      sources_.push_back(fingerprint(source));
+    }
     ++begun_;
     is_open_.wait(false);
+    if (auto failure = take_failure()) {
+      return std::move(*failure);
+    }
     return PlainDevice::compile_within(source, seconds);
   }
 
  private:
+  std::optional<CompileFailure> take_failure() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(failure_, std::nullopt);
+  }
+
+  int compile_threads_;
   std::atomic_flag is_open_;
   std::atomic<int> begun_{0};
+  std::mutex mutex_;
+  std::vector<std::string> sources_;
+  std::optional<CompileFailure> failure_;
 };
+
+// The best candidates of which no two have the same source.
+std::vector<Instance> different_sources(const Problem& problem, const DeviceLimits& limits,
+                                        std::size_t count) {
+  std::vector<Instance> candidates;
+  std::set<std::string> sources;
+  for (const Instance& candidate : ranked_candidates(problem, limits)) {
+    if (candidates.size() < count && sources.insert(fingerprint(candidate.source())).second) {
+      candidates.push_back(candidate);
+    }
+  }
+  return candidates;
+}
 
 TEST_CASE(
     "DeviceEvaluator does not compile forgotten candidates, but again those announced again") {
@@ -293,13 +334,7 @@ TEST_CASE(
   const auto store = memory_store();
   DeviceEvaluator evaluator(device, *store, problem);
   // Two sources are being compiled, the third one waits.
-  std::vector<Instance> candidates;
-  std::set<std::string> sources;
-  for (const Instance& candidate : ranked_candidates(problem, device.limits())) {
-    if (candidates.size() < 3 && sources.insert(fingerprint(candidate.source())).second) {
-      candidates.push_back(candidate);
-    }
-  }
+  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 3);
   REQUIRE(candidates.size() == 3);
   evaluator.compile_ahead(candidates);
   CHECK(comes_true([&] { return device.begun() == 2; }));
@@ -317,6 +352,72 @@ TEST_CASE(
   CHECK(device.begun() == 3);
 }
 
+TEST_CASE("DeviceEvaluator compiles the next problem's candidates when none of its own wait") {
+  const Problem problem = plain(64, 64, 64);
+  DeviceWithGate device(problem);
+  const auto store = memory_store();
+  const auto compiler = std::make_shared<CandidateCompiler>(device, *store, nullptr);
+  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 5);
+  REQUIRE(candidates.size() == 5);
+  const std::span all(candidates);
+  {
+    DeviceEvaluator evaluator(device, *store, problem, compiler);
+    evaluator.compile_ahead(all.first(2));
+    CHECK(comes_true([&] { return device.begun() == 2; }));
+    evaluator.compile_next(all.subspan(3));
+    evaluator.compile_ahead(all.subspan(2, 1));
+    device.open();
+    CHECK(comes_true([&] { return evaluator.is_compiled(candidates[2]); }));
+    CHECK(comes_true([&] { return device.begun() == 5; }));
+    CHECK(device.sources()[2] == fingerprint(candidates[2].source()));
+  }
+  DeviceEvaluator next(device, *store, problem, compiler);
+  next.compile_ahead(all.subspan(3));
+  CHECK(comes_true([&] { return next.is_compiled(candidates[4]); }));
+  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(next.prepare(candidates[3])));
+  CHECK(device.begun() == 5);
+}
+
+TEST_CASE("DeviceEvaluator drops the next problem's candidates that are not announced") {
+  const Problem problem = plain(64, 64, 64);
+  DeviceWithGate device(problem);
+  const auto store = memory_store();
+  const auto compiler = std::make_shared<CandidateCompiler>(device, *store, nullptr);
+  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 5);
+  const std::span all(candidates);
+  {
+    DeviceEvaluator evaluator(device, *store, problem, compiler);
+    evaluator.compile_ahead(all.first(2));
+    CHECK(comes_true([&] { return device.begun() == 2; }));
+    evaluator.compile_next(all.subspan(2));
+  }
+  DeviceEvaluator next(device, *store, problem, compiler);
+  next.compile_ahead(all.subspan(4));
+  device.open();
+  CHECK(comes_true([&] { return next.is_compiled(candidates[4]); }));
+  CHECK(device.begun() == 3);
+}
+
+TEST_CASE("A compilation for the next problem that fails for want of something is repeated") {
+  const Problem problem = plain(64, 64, 64);
+  DeviceWithGate device(problem, 1);
+  device.open();
+  device.fail_once({"no memory", CompileFailure::Cause::kEnvironment});
+  const auto store = memory_store();
+  const auto compiler = std::make_shared<CandidateCompiler>(device, *store, nullptr);
+  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 2);
+  REQUIRE(candidates.size() == 2);
+  {
+    DeviceEvaluator evaluator(device, *store, problem, compiler);
+    evaluator.compile_next(candidates);
+    CHECK(comes_true([&] { return device.begun() == 2; }));
+  }
+  DeviceEvaluator next(device, *store, problem, compiler);
+  next.compile_ahead(candidates);
+  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(next.prepare(candidates[0])));
+  CHECK(device.begun() == 3);
+}
+
 TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
   const Problem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kNone);
@@ -324,7 +425,8 @@ TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
   const Instance candidate = default_candidate(problem, device.limits());
   BinaryCache binaries;
   for (int times = 0; times < 2; ++times) {
-    DeviceEvaluator evaluator(device, *store, problem, &binaries);
+    DeviceEvaluator evaluator(device, *store, problem,
+                              std::make_shared<CandidateCompiler>(device, *store, &binaries));
     REQUIRE(std::holds_alternative<std::unique_ptr<Trial>>(evaluator.prepare(candidate)));
   }
   CHECK(device.compilations() == 1);

@@ -211,6 +211,22 @@ TEST_CASE("Each candidate of a request is a line of its own before it") {
   CHECK(parse_request(parts[2])->problem == problem);
 }
 
+TEST_CASE("The next problem is a line of its own before the request") {
+  const Problem problem =
+      canonical(make_problem(40, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  TuneOptions options;
+  options.next = problem;
+  options.next->m = 41;
+  const std::string lines = to_lines(problem, options);
+  const auto parts = split(lines, '\n');
+  REQUIRE(parts.size() == 2);
+  CHECK(next_problem(parts[0]) == options.next);
+  CHECK_FALSE(parse_request(parts[0]));
+  CHECK_FALSE(next_problem(parts[1]));
+  CHECK(parse_request(parts[1])->problem == problem);
+  CHECK_FALSE(next_problem("next 1x1"));
+}
+
 TEST_CASE("An invalid request is refused") {
   const std::string problem =
       in_one_line(to_text(make_problem(3, 4, 5, DataType::kF32, DataType::kF32, DataType::kF32)));

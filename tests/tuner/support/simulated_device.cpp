@@ -74,6 +74,12 @@ void SimulatedDevice::compile_until(double time) {
   }
 }
 
+void SimulatedDevice::compile_next(std::span<const Instance> candidates) {
+  for (const Instance& candidate : candidates) {
+    of_next.push_back(to_text(candidate.candidate));
+  }
+}
+
 bool SimulatedDevice::is_compiled(const Instance& candidate) {
   compile_until(now);
   const auto compiled = compiled_at_.find(to_text(candidate.candidate));

@@ -36,6 +36,7 @@ class SimulatedDevice final : public Evaluator {
   }
 
   void compile_ahead(std::span<const Instance> candidates) override;
+  void compile_next(std::span<const Instance> candidates) override;
   bool is_compiled(const Instance& candidate) override;
   void forget(const Instance& candidate) override;
   int compile_batch() const override { return batch; }
@@ -68,6 +69,7 @@ class SimulatedDevice final : public Evaluator {
   std::vector<std::size_t> announced;  ///< sizes of the batches
   std::vector<std::size_t> prepared_when_announced;
   std::vector<std::string> forgotten;
+  std::vector<std::string> of_next;  ///< the next problem's candidates, in order
 
  private:
   class SimulatedTrial;
