@@ -127,7 +127,10 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
     }
   }
   child_->close_input();
-  const ChildResult result = child_->finish(Clock::now() + ChildProcess::kExitTimeout);
+  // A worker that has reported a failure, or sent garbage, is not waited for.
+  const auto patience =
+      conversation.failure().empty() ? ChildProcess::kExitTimeout : std::chrono::seconds(0);
+  const ChildResult result = child_->finish(Clock::now() + patience);
   return Loss{
       conversation.failure().empty() ? "its process " + to_text(result) : conversation.failure(),
       is_from_outside(result) ? Cause::kOutside : Cause::kCandidate};
