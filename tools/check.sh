@@ -18,11 +18,12 @@ tools/format.sh --check
 shellcheck -x tools/*.sh .ci/run
 
 say "Headers, each alone"
-cmake --preset dev >/dev/null
-build_quietly --preset dev --target tunedgemm_headers_alone
+cmake --preset test >/dev/null
+build_quietly --preset test
+build_quietly --preset test --target tunedgemm_headers_alone
 
 say "clang-tidy"
-tools/lint.sh build/dev
+tools/lint.sh build/test
 
 say "Address and undefined behaviour sanitizers"
 cmake --preset asan -DTUNEDGEMM_TOOLS=OFF >/dev/null
@@ -41,8 +42,6 @@ fi
 "${runner[@]}" ctest --preset tsan
 
 say "Speed of the kernels that serve an M that was not tuned"
-cmake --preset test >/dev/null
-build_quietly --preset test
 ctest --test-dir build/test -L speed --output-on-failure
 
 say "Fuzzing, ten seconds per program (tools/fuzz.sh 3600 runs an hour)"
