@@ -40,11 +40,15 @@ fi
   cache=$(mktemp -d)
   trap 'rm -r "$cache"' EXIT
   export TUNEDGEMM_CACHE="$cache/tunedgemm.db"
+  bin/tune-all --help >/dev/null
   bin/tunedgemm --help >/dev/null
   bin/python - <<'END'
+import importlib.metadata
+
 import numpy
 import tunedgemm
 
+assert tunedgemm.__version__ == importlib.metadata.version("tunedgemm")
 ones = numpy.ones((8, 8), "float32")
 shape = {"types": "f32", "m": 8, "n": 8, "k": 8}
 (row,) = tunedgemm.tune_all([shape], device="host", rigor="quick", candidates=2, progress=False)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the tests under the address,
-# undefined behaviour and thread sanitizers, the tests that compare speeds, and ten seconds of fuzzing per program.
+# undefined behaviour and thread sanitizers, the tests that compare speeds, the Python package's wheel, and ten seconds of fuzzing per
+# program.
 #
 #   bash tools/check.sh [--yes]
 #
@@ -43,6 +44,15 @@ fi
 
 say "Speed of the kernels that serve an M that was not tuned"
 ctest --test-dir build/test -L speed --output-on-failure
+
+say "The Python package, as pip builds it"
+if install_from_pypi "${python_build_packages[@]}"; then
+  configure_python
+  tools/lint.sh build/test runtime/python/*.cpp
+  bash tools/build_wheel.sh
+else
+  echo "check.sh: SKIPPED, because PyPI cannot be reached"
+fi
 
 say "Fuzzing, ten seconds per program (tools/fuzz.sh 3600 runs an hour)"
 bash tools/fuzz.sh 10

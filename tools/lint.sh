@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs clang-tidy: lint.sh BUILD_FOLDER [FILE...]. Without files it checks every source of the layers and tools that
-# BUILD_FOLDER builds. A folder with TUNEDGEMM_UNITY, such as build/test, takes a third of the time, because most of it goes
-# into the headers. BUILD_FOLDER is a CMake build folder with compile_commands.json.
+# BUILD_FOLDER builds, except for runtime/python, which needs nanobind (check.sh). A folder with TUNEDGEMM_UNITY, such as
+# build/test, takes a third of the time, because most of it goes into the headers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -10,6 +10,13 @@ test_packages=(catch2 python3 python3-dev python3-venv python3-matplotlib sqlite
 # shellcheck disable=SC2034
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 
+# The Python package is built and tested in this virtual environment, with these packages of PyPI.
+readonly python_venv=build/test/python-venv
+# shellcheck disable=SC2034
+python_build_packages=('nanobind>=3.1' "jaxlib>=0.10; python_version >= '3.11'")
+# shellcheck disable=SC2034
+python_test_packages=("jax>=0.10; python_version >= '3.11'" ml_dtypes numpy pytest pytest-xdist)
+
 # install_missing PACKAGE... installs the packages that are missing and prints their names. On a terminal it asks first, unless
 # $assume_yes is 1; if the answer is no, the script ends.
 install_missing() {
@@ -42,6 +49,18 @@ install_missing() {
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# install_from_pypi PACKAGE... installs Python packages in $python_venv. Fails where PyPI cannot be reached.
+install_from_pypi() {
+  python3 -m venv "$python_venv" || exit
+  "$python_venv/bin/pip" install --quiet --disable-pip-version-check "$@"
+}
+
+# configure_python configures build/test with the Python package's extension module, for the Python of $python_venv.
+configure_python() {
+  cmake --preset test -DTUNEDGEMM_PYTHON=ON -DPython_EXECUTABLE="$PWD/$python_venv/bin/python" \
+    -Dnanobind_DIR="$("$python_venv/bin/python" -m nanobind --cmake_dir)" >/dev/null
 }
 
 # say TEXT... prints a heading with the seconds since the script began.

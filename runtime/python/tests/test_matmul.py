@@ -1,7 +1,6 @@
 """tunedgemm.matmul beside numpy: shapes, layouts, types, epilogues."""
 import datetime
 import gc
-import importlib.metadata
 
 import ml_dtypes
 import numpy
@@ -169,7 +168,3 @@ def test_threads():
     a, b = draw((64, 64)), draw((64, 64))
     exact = a.astype("float64") @ b.astype("float64")
     run_in_threads(lambda: check(tunedgemm.matmul(a, b), exact, 1e-5), threads=8)
-
-
-def test_the_version_is_that_of_the_installed_package():
-    assert tunedgemm.__version__ == importlib.metadata.version("tunedgemm")
