@@ -3,6 +3,9 @@ import numpy
 import pytest
 from support import run_alone, run_in_threads
 
+import tunedgemm
+from tunedgemm import _core
+
 jax = pytest.importorskip("jax")
 tunedgemm_jax = pytest.importorskip("tunedgemm.jax", exc_type=ImportError)
 jnp = jax.numpy
@@ -22,6 +25,17 @@ ACTIVATIONS = {
     "tanh": jnp.tanh,
     "relu_squared": lambda z: jnp.square(jax.nn.relu(z)),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def linked_in_kernels_on_the_cpu():
+    """Saves compiling a hundred kernels for one call each. The programs below compile theirs."""
+    _core._close_default_contexts(for_good=False)
+    with pytest.MonkeyPatch.context() as variables:
+        variables.setenv("TUNEDGEMM_POLICY", "stored")
+        tunedgemm.plan(numpy.ones((1, 1)), numpy.ones((1, 1)))  # opens the CPU's default context
+    yield
+    _core._close_default_contexts(for_good=False)
 
 
 @pytest.fixture(autouse=True, params=["cpu", *(["cuda"] if jax.default_backend() == "gpu" else [])])
