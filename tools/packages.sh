@@ -54,7 +54,8 @@ install_missing() {
 # install_from_pypi PACKAGE... installs Python packages in $python_venv. Fails where PyPI cannot be reached.
 install_from_pypi() {
   python3 -m venv "$python_venv" || exit
-  "$python_venv/bin/pip" install --quiet --disable-pip-version-check "$@"
+  # Few of their files are imported, so none is compiled in advance.
+  "$python_venv/bin/pip" install --quiet --disable-pip-version-check --no-compile "$@"
 }
 
 # configure_python configures build/test with the Python package's extension module, for the Python of $python_venv.
