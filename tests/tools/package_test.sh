@@ -11,6 +11,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export TUNEDGEMM_CACHE=$folder/cache.db TUNEDGEMM_POLICY=compile
 
+export CMAKE_GENERATOR=Ninja  # make may be missing
 cmake --install "$build" --prefix "$folder/usr" >/dev/null
 test -x "$folder/usr/bin/tune-all"
 test -x "$folder/usr/bin/tunedgemm"
