@@ -33,7 +33,7 @@ std::string to_text(const ChildResult& result);
 
 struct ChildLimits {
   std::chrono::milliseconds time{};
-  std::int64_t file_bytes = std::int64_t{64} << 20;  ///< of each written file; 0: no limit
+  std::int64_t file_bytes = std::int64_t{16} << 20;  ///< of each written file; 0: no limit
   std::chrono::seconds cpu{};                        ///< of each process; 0: no limit
 };
 
