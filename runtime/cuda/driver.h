@@ -82,6 +82,7 @@ namespace tunedgemm::internal::cuda {
   X(cuGraphDestroy, "cuGraphDestroy", (CUgraph graph))                                             \
   X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                             \
     (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                           \
+  X(cuGraphUpload, "cuGraphUpload", (CUgraphExec executable, CUstream stream))                     \
   X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                     \
   X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec executable))                            \
   X(cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies",                                      \

@@ -40,6 +40,7 @@ class TimingGraph {
   Event start_, stop_, end_;
   std::vector<std::unique_ptr<Event>> sections_;  ///< the ends of sections of interposed launches
   CUgraphExec executable_ = nullptr;
+  bool is_uploaded_ = false;
 };
 
 }  // namespace tunedgemm::internal::cuda

@@ -17,6 +17,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
 #include "tests/support/memory_store.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -163,6 +164,22 @@ TEST_CASE("timing measures launches on the device, and a second sample costs lit
   std::cout << "100 launches: " << second * 1e6 << " us on the device, " << wall.count() * 1e6
             << " us on the host" << std::endl;
   CHECK(wall.count() < 1.5 * second + 500e-6);
+}
+
+TEST_CASE("The first sample of a new timing graph is no longer than its second", "[gpu]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  const Multiplication product(*device, 16);
+  std::vector<double> ratios;
+  for (int launches = 50; launches < 71; ++launches) {
+    TimedLaunch timed;
+    timed.kernel = product.kernel.get();
+    timed.launch = product.launch;
+    timed.rotation = {product.arguments};
+    const double first = std::get<double>(device->time(timed, launches));
+    ratios.push_back(first / std::get<double>(device->time(timed, launches)));
+  }
+  std::cout << "first to second sample: " << median(ratios) << std::endl;
+  CHECK(median(ratios) < 1.1);
 }
 
 TEST_CASE("a captured stream is recognised, and memory can be allocated meanwhile", "[gpu]") {

@@ -565,6 +565,15 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, uns
   }
   return call.result();
 }
+CUresult cuGraphUpload(CUgraphExec executable, CUstream handle) {
+  Call call("cuGraphUpload");
+  call.stream(handle);
+  if (call.failed()) {
+    return call.result();
+  }
+  return call.state().executables.has(executable) ? CUDA_SUCCESS
+                                                  : wrong_handle(call, "an executable graph");
+}
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream handle) {
   Call call("cuGraphLaunch");
   CUstream_st* const stream = call.stream(handle);
