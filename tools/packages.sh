@@ -5,8 +5,8 @@
 build_packages=(cmake ninja-build g++ libspdlog-dev libfmt-dev libsqlite3-dev libcli11-dev
   nlohmann-json3-dev)
 # shellcheck disable=SC2034
-test_packages=(catch2 python3 python3-dev python3-venv python3-matplotlib sqlite3 pkg-config doxygen
-  shellcheck clang-format-14 clang-tidy-14 help2man zsh fish)
+test_packages=(catch2 python3 python3-dev python3-venv python3-matplotlib sqlite3 pkg-config file dpkg-dev
+  doxygen shellcheck clang-format-14 clang-tidy-14 help2man zsh fish)
 # shellcheck disable=SC2034
 fuzz_packages=(clang-14 libclang-rt-14-dev)
 
