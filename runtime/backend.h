@@ -36,6 +36,9 @@ struct DeviceOptions {
   /// is compiled until the abandoned compilation returns. Large kernels take seconds, or a minute
   /// on an overloaded machine.
   double nvrtc_seconds = 120;
+  /// The number of devices that compile at once, of this and other processes. Each gets its share
+  /// of the CPUs. No effect on the CPU.
+  int compiling_devices = 1;
 };
 
 class Backend {

@@ -32,12 +32,14 @@ std::unique_ptr<TuningWorker> make_worker(const ContextOptions& options, const D
   if (options.worker_command.empty()) {
     return nullptr;
   }
-  return std::make_unique<TuningWorker>(options.worker_command,
-                                        WorkerPlace{.backend = std::string(device.backend().name()),
-                                                    .ordinal = options.device.ordinal,
-                                                    .host_threads = options.device.host_threads,
-                                                    .cache = store.path().string()},
-                                        store);
+  return std::make_unique<TuningWorker>(
+      options.worker_command,
+      WorkerPlace{.backend = std::string(device.backend().name()),
+                  .ordinal = options.device.ordinal,
+                  .host_threads = options.device.host_threads,
+                  .compiling_devices = options.device.compiling_devices,
+                  .cache = store.path().string()},
+      store);
 }
 
 bool is_empty(const Problem& problem) {

@@ -48,7 +48,8 @@ CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
           options.compile_command.empty() || !nvrtc_location_
               ? nullptr
               : std::make_unique<CompileProcesses>(options.compile_command, *nvrtc_location_)),
-      nvrtc_seconds_(options.nvrtc_seconds) {
+      nvrtc_seconds_(options.nvrtc_seconds),
+      compiling_devices_(static_cast<unsigned>(std::max(options.compiling_devices, 1))) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   check_usable();
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
@@ -137,7 +138,8 @@ std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& so
 }
 
 int CudaDevice::compile_threads() const {
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMostCompileThreads));
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / compiling_devices_, 1U,
+                                     kMostCompileThreads));
 }
 
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const Binary& binary,

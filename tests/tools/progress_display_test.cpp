@@ -16,14 +16,15 @@ const SessionProgress kProgress{.shape = 4,
                                 .elapsed_seconds = 65,
                                 .seconds_left = 90,
                                 .shape_text = "up M=8 f16→f16 nn",
-                                .tuning = {Phase::kScreen, 3, 32, 12.3}};
+                                .tuning = Progress{Phase::kScreen, 3, 32, 12.3}};
 
 TEST_CASE("A line of progress has the times before the shape, and the phase and best time last") {
   CHECK(progress_line(kProgress, 200) ==
         "[####------] 4/9  1 min 05 s, 1 min 30 s left  up M=8 f16→f16 nn  screen 3/32  best 12.3 "
         "us");
-  CHECK(progress_line({.shapes = 2, .shape_text = "a", .tuning = {}}, 80) ==
+  CHECK(progress_line({.shapes = 2, .shape_text = "a", .tuning = Progress{}}, 80) ==
         "[----------] 1/2  0 s  a  rank");
+  CHECK(progress_line({.shapes = 2, .shape_text = "a, b"}, 80) == "[----------] 1/2  0 s  a, b");
 }
 
 TEST_CASE(

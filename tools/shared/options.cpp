@@ -107,6 +107,33 @@ void add_wide_option(CLI::App& app, std::size_t& width) {
       "--wide", [&width] { width = kUnlimited; }, "show every column, whatever the width");
 }
 
+std::vector<std::string> device_names_of(const std::vector<std::string>& list) {
+  std::vector<std::string> names;
+  if (list == std::vector<std::string>{"all"}) {
+    std::string why_not;
+    const Backend& gpus = cuda_backend();
+    for (int ordinal = 0; ordinal < gpus.device_count(&why_not); ++ordinal) {
+      names.push_back(gpus.device_name(ordinal));
+    }
+    if (names.empty()) {
+      throw DeviceError(DeviceError::Kind::kUnavailable, why_not);
+    }
+    return names;
+  }
+  for (const std::string& name : list) {
+    const auto device = parse_device(name);
+    if (!device || !are_numbered(*device->backend) || name.find(':') == std::string::npos) {
+      throw std::invalid_argument("--devices: \"" + name +
+                                  "\" is not a GPU; expected all, or a list such as cuda:0,cuda:1");
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      throw std::invalid_argument("--devices: " + name + " stands twice in the list");
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
 ContextOptions to_context_options(const ContextChoice& choice) {
   ContextOptions options;
   options.store.path = choice.cache;

@@ -30,6 +30,11 @@ void add_cache_option(CLI::App& app, std::string& cache);
 /// Adds --wide, which makes `width`, the width of tables, unlimited.
 void add_wide_option(CLI::App& app, std::size_t& width);
 
+/// The names of the devices in a list of --devices, for ContextChoice: "cuda:0", ... The list is
+/// "all", which means all GPUs, or has different names with numbers. Throws std::invalid_argument,
+/// or DeviceError if "all" finds no GPU.
+std::vector<std::string> device_names_of(const std::vector<std::string>& list);
+
 /// Precondition: CLI11 has parsed and checked the choice.
 ContextOptions to_context_options(const ContextChoice& choice);
 /// A context, or a store, for commands that only read: it never stores anything in the cache.

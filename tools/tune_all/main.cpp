@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -30,6 +33,7 @@ using namespace tunedgemm::internal;
 struct CommandLine {
   WorkRequest work;
   ContextChoice context;
+  std::vector<std::string> devices;
   SessionOptions session;
   bool dry_run = false;
   bool json = false;
@@ -84,6 +88,11 @@ void add_options(CLI::App& app, CommandLine& line) {
       "tune_in_background, compile and stored");
 
   add_context_options(app, line.context);
+  app.add_option("--devices", line.devices,
+                 "several GPUs of the same kind, which share the shapes: all, or cuda:0,cuda:2")
+      ->delimiter(',')
+      ->excludes("--device")
+      ->type_name("all|LIST");
   const auto set_rigor = [&line](const std::string& name) {
     line.session.shape.rigor = *parse_rigor(name);
   };
@@ -143,8 +152,9 @@ double most_candidates(const Problem& problem, const Context& context, const Tun
 }
 
 // Estimates the time of a run without compiling or measuring. An interrupt ends the estimate early.
-Estimate estimate(Context& context, const std::vector<Shape>& shapes,
+Estimate estimate(std::span<Context* const> contexts, const std::vector<Shape>& shapes,
                   const SessionOptions& options) {
+  Context& context = *contexts.front();
   Estimate result;
   double spent = 0;
   double tried = 0;
@@ -181,7 +191,7 @@ Estimate estimate(Context& context, const std::vector<Shape>& shapes,
           std::min(most_candidates(problem, context, options.shape) * result.seconds_per_candidate,
                    search_limits.seconds);
     }
-    result.seconds += planned.seconds;
+    result.seconds += planned.seconds / static_cast<double>(contexts.size());
     result.shapes.push_back(std::move(planned));
   }
   return result;
@@ -205,8 +215,8 @@ std::vector<std::string> budget_warnings(const Estimate& estimate, const Session
   return warnings;
 }
 
-void print_estimate(const Estimate& estimate, std::size_t shapes, Context& context,
-                    std::size_t width) {
+void print_estimate(const Estimate& estimate, std::size_t shapes,
+                    std::span<Context* const> contexts, std::size_t width) {
   Table table({{"m x n x k"},
                {"types", Align::kLeft, Constant::kHeading},
                {"epilogue", Align::kLeft, Constant::kHeading},
@@ -223,8 +233,8 @@ void print_estimate(const Estimate& estimate, std::size_t shapes, Context& conte
   }
   table.print_fitting(std::cout, width);
   std::ostringstream text;
-  text << counted(estimate.shapes.size(), "shape") << " on " << context.device().identity().name
-       << ": " << cached << " in the cache, "
+  text << counted(estimate.shapes.size(), "shape") << " on " << devices_text(contexts) << ": "
+       << cached << " in the cache, "
        << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - cached << " to tune in about "
        << duration_text(estimate.seconds) << " (" << rounded_text(estimate.seconds_per_candidate)
        << " s per candidate, "
@@ -264,13 +274,18 @@ std::string why_not_writable(const Store& store) {
 }
 
 // Retries pending writes and reports the winners that could not be stored.
-bool all_winners_are_stored(Store& store, const Session& session) {
-  store.flush();
-  const StoreHealth health = store.health();
+bool all_winners_are_stored(std::span<Context* const> contexts, const Session& session) {
+  StoreHealth health;
+  std::int64_t unsaved_here = 0;
+  for (Context* const context : contexts) {
+    context->store().flush();
+    health = context->store().health();
+    unsaved_here += health.unsaved_winners;
+  }
   const auto worker_unsaved =
       std::count_if(session.outcomes.begin(), session.outcomes.end(),
                     [](const Outcome& outcome) { return outcome.is_unsaved; });
-  const auto unsaved = static_cast<std::size_t>(health.unsaved_winners + worker_unsaved);
+  const auto unsaved = static_cast<std::size_t>(unsaved_here + worker_unsaved);
   if (unsaved == 0) {
     return true;
   }
@@ -283,11 +298,13 @@ bool all_winners_are_stored(Store& store, const Session& session) {
   return false;
 }
 
-ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& context) {
+ExitStatus tune_all(const CommandLine& line, const WorkList& work,
+                    std::span<Context* const> contexts) {
+  Context& context = *contexts.front();
   if (work.duplicates > 0) {
     std::cerr << counted(work.duplicates, "line") << " skipped: the shape is already in the list\n";
   }
-  const Estimate estimated = estimate(context, work.shapes, line.session);
+  const Estimate estimated = estimate(contexts, work.shapes, line.session);
   for (const std::string& warning : budget_warnings(estimated, line.session)) {
     std::cerr << warning << '\n';
   }
@@ -295,7 +312,7 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
     if (line.json) {
       print_json(estimated, context);
     } else {
-      print_estimate(estimated, work.shapes.size(), context,
+      print_estimate(estimated, work.shapes.size(), contexts,
                      line.wide ? kUnlimited : line_width(STDOUT_FILENO));
     }
     return interrupted() ? ExitStatus::kInterrupted : ExitStatus::kGood;
@@ -308,7 +325,7 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
   for (const PlannedShape& planned : estimated.shapes) {
     is_tuned.push_back(planned.tuned);
   }
-  const Session session = tune_shapes(context, work, line.session, is_tuned);
+  const Session session = tune_shapes(contexts, work, line.session, is_tuned);
   if (line.json) {
     print_json(std::cout, session);
   } else if (line.wide) {
@@ -317,13 +334,13 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
     print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
   std::ostringstream summary;
-  print_summary(summary, session, context);
+  print_summary(summary, session, contexts);
   if (line.json) {
     std::cerr << summary.str();
   } else {
     std::cout << wrapped(summary.str(), sentence_width(STDOUT_FILENO));
   }
-  if (!all_winners_are_stored(context.store(), session)) {
+  if (!all_winners_are_stored(contexts, session)) {
     return ExitStatus::kCannotWrite;
   }
   if (session.interrupted) {
@@ -335,6 +352,40 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work, Context& cont
   const bool all = std::all_of(session.outcomes.begin(), session.outcomes.end(),
                                [](const Outcome& outcome) { return outcome.record.has_value(); });
   return all ? ExitStatus::kGood : ExitStatus::kNoResult;
+}
+
+// "NVIDIA H200, 132 SMs, 1980 MHz, 700 W"
+std::string identity_text(const DeviceIdentity& device) {
+  return device.name + ", " + std::to_string(device.units) + " SMs, " +
+         std::to_string(device.clock_mhz) + " MHz, " + std::to_string(device.power_limit_watts) +
+         " W";
+}
+
+// Opens the devices with the same cache file. They must be of one kind, because a winner of one is
+// a winner of all.
+std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
+  const std::vector<std::string> names =
+      line.devices.empty() ? std::vector{line.context.device} : device_names_of(line.devices);
+  std::vector<std::unique_ptr<Context>> contexts;
+  for (const std::string& name : names) {
+    ContextOptions options = to_context_options({.device = name, .cache = line.context.cache});
+    options.device.compiling_devices = static_cast<int>(names.size());
+    if (!line.in_process) {
+      options.worker_command = worker_command();
+    }
+    if (line.dry_run) {
+      options.store.access = StoreOptions::Access::kReadOnly;
+    }
+    contexts.push_back(Context::create(options));
+    const DeviceIdentity& first = contexts.front()->device().identity();
+    const DeviceIdentity& other = contexts.back()->device().identity();
+    if (!(other == first)) {
+      throw std::invalid_argument("--devices: " + names.front() + " (" + identity_text(first) +
+                                  ") and " + name + " (" + identity_text(other) +
+                                  ") are not of one kind; tune each kind by a command of its own");
+    }
+  }
+  return contexts;
 }
 
 ExitStatus run(const CommandLine& line) {
@@ -349,20 +400,19 @@ ExitStatus run(const CommandLine& line) {
   if (!line.work.from_requests) {
     work = make_work_list(line.work, {});
   }
-  ContextOptions options = to_context_options(line.context);
-  if (!line.in_process) {
-    options.worker_command = worker_command();
+  const std::vector<std::unique_ptr<Context>> owned = open_contexts(line);
+  std::vector<Context*> contexts;
+  contexts.reserve(owned.size());
+  for (const std::unique_ptr<Context>& context : owned) {
+    contexts.push_back(context.get());
   }
-  if (line.dry_run) {
-    options.store.access = StoreOptions::Access::kReadOnly;
-  }
-  const auto context = Context::create(options);
   if (line.work.from_requests) {
-    work = make_work_list(line.work, context->store().requests(context->device().identity()));
+    Context& first = *contexts.front();
+    work = make_work_list(line.work, first.store().requests(first.device().identity()));
   }
   // Not called earlier, so that a signal ends the reading of a long list at once.
   note_interrupts();
-  return tune_all(line, work, *context);
+  return tune_all(line, work, contexts);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <string_view>
+#include <utility>
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
@@ -78,9 +79,10 @@ std::string progress_line(const SessionProgress& progress, std::size_t width) {
   const std::string bar = bar_text(progress.share);
   std::string line = display_width(bar + times) + kLeastShape <= width ? bar + times : times;
   line += progress.shape_text;
-  const std::string best =
-      progress.tuning.best_us > 0 ? "  best " + time_text(progress.tuning.best_us) : "";
-  for (const std::string& addition : {phase_text(progress.tuning), best}) {
+  const Progress tuning = progress.tuning.value_or(Progress{});
+  const std::string phase = progress.tuning ? phase_text(tuning) : "";
+  const std::string best = tuning.best_us > 0 ? "  best " + time_text(tuning.best_us) : "";
+  for (const std::string& addition : {phase, best}) {
     if (display_width(line) + display_width(addition) > width) {
       break;
     }
@@ -102,36 +104,44 @@ double share_of_tuning(const Progress& progress, double seconds,
   return std::clamp(std::max(share, seconds / search_limits.seconds), 0.0, 1.0);
 }
 
-ProgressDisplay::ProgressDisplay(std::size_t shapes, std::size_t to_tune, double total_seconds)
+ProgressDisplay::ProgressDisplay(std::size_t shapes, std::size_t to_tune, std::size_t devices,
+                                 double total_seconds)
     : is_terminal_(isatty(STDERR_FILENO) != 0),
       shapes_(shapes),
       to_tune_(to_tune),
-      total_seconds_(total_seconds) {}
+      total_seconds_(total_seconds),
+      at_work_(devices) {}
 
 double ProgressDisplay::seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void ProgressDisplay::shape_begins(const Shape& shape, const SearchLimits& search_limits) {
+void ProgressDisplay::shape_begins(std::size_t device, const Shape& shape,
+                                   const SearchLimits& search_limits) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   shapes_ = std::max(shapes_, ended_ + 1);  // a ladder's rung is not known before
-  shape_text_ = printable(
-      shape_text(shape) + " " + types_text(shape.problem) + " " + layout_text(shape.problem),
-      Lines::kOne);
-  search_limits_ = search_limits;
-  shape_begin_ = Clock::now();
-  progress_ = {};
-  share_of_shape_ = 0;
+  at_work_[device] = {.text = printable(shape_text(shape) + " " + types_text(shape.problem) + " " +
+                                            layout_text(shape.problem),
+                                        Lines::kOne),
+                      .begin = Clock::now(),
+                      .search_limits = search_limits,
+                      .progress = {},
+                      .share = 0};
   last_rewrite_ = {};
-  refresh();
+  show();
 }
 
-void ProgressDisplay::shape_progresses(const Progress& progress) {
-  progress_ = progress;
-  refresh();
+void ProgressDisplay::shape_progresses(std::size_t device, const Progress& progress) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  at_work_[device].progress = progress;
+  show();
 }
 
 double ProgressDisplay::share() const {
-  const double done = static_cast<double>(tuned_) + share_of_shape_;
+  double done = static_cast<double>(tuned_);
+  for (const ShapeAtWork& shape : at_work_) {
+    done += shape.share;
+  }
   const double all = std::max(static_cast<double>(to_tune_), std::ceil(done));
   return all > 0 ? done / all : 0;
 }
@@ -145,6 +155,11 @@ double ProgressDisplay::seconds_left() const {
 }
 
 void ProgressDisplay::refresh() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  show();
+}
+
+void ProgressDisplay::show() {
   const auto now = Clock::now();
   if (interrupted() && !is_stopping_) {
     is_stopping_ = true;
@@ -157,39 +172,50 @@ void ProgressDisplay::refresh() {
     return;
   }
   last_rewrite_ = now;
-  // The number of candidates may grow; the bar does not move back.
-  share_of_shape_ = std::max(
-      share_of_shape_, share_of_tuning(progress_, seconds_since(shape_begin_), search_limits_));
-  rewrite(progress_line({.shape = ended_ + 1,
-                         .shapes = shapes_,
-                         .share = share(),
-                         .elapsed_seconds = seconds_since(begin_),
-                         .seconds_left = seconds_left(),
-                         .shape_text = shape_text_,
-                         .tuning = progress_,
-                         .is_stopping = is_stopping_},
-                        line_width(STDERR_FILENO)));
+  std::string texts;
+  for (ShapeAtWork& shape : at_work_) {
+    if (!shape.text.empty()) {
+      texts += (texts.empty() ? "" : ", ") + shape.text;
+      // The number of candidates may grow; the bar does not move back.
+      shape.share = std::max(
+          shape.share,
+          share_of_tuning(shape.progress, seconds_since(shape.begin), shape.search_limits));
+    }
+  }
+  const bool is_single = at_work_.size() == 1;
+  rewrite(
+      progress_line({.shape = std::min(ended_ + 1, shapes_),
+                     .shapes = shapes_,
+                     .share = share(),
+                     .elapsed_seconds = seconds_since(begin_),
+                     .seconds_left = seconds_left(),
+                     .shape_text = texts,
+                     .tuning = is_single ? std::optional(at_work_.front().progress) : std::nullopt,
+                     .is_stopping = is_stopping_},
+                    line_width(STDERR_FILENO)));
 }
 
-void ProgressDisplay::shape_ends(const TuneResult& result) {
+void ProgressDisplay::shape_ends(std::size_t device, const TuneResult& result) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   ++ended_;
   tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
-  share_of_shape_ = 0;
+  const std::string text = std::exchange(at_work_[device], {}).text;
   const bool failed = result.origin == TuneResult::Origin::kFailed;
   if (!is_terminal_) {
-    std::clog << ended_ << "/" << shapes_ << "  " << shape_text_ << "  " << name(result.origin)
-              << ": " << result_text(result);
+    std::clog << ended_ << "/" << shapes_ << "  " << text << "  " << name(result.origin) << ": "
+              << result_text(result);
     if (tuned_ > 0 && tuned_ < to_tune_) {
       std::clog << "  (" << duration_text(seconds_left()) << " left)";
     }
     std::clog << std::endl;
   } else if (failed) {
-    rewrite(shape_text_ + "  " + std::string(name(result.origin)) + ": " + result_text(result));
+    rewrite(text + "  " + std::string(name(result.origin)) + ": " + result_text(result));
     std::clog << '\n';
   }
 }
 
 void ProgressDisplay::finish() {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (is_terminal_) {
     rewrite("");
   }

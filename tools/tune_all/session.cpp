@@ -1,12 +1,15 @@
 #include "tools/tune_all/session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "tools/shared/program.h"
 #include "tools/shared/results.h"
@@ -14,6 +17,7 @@
 #include "tools/shared/text.h"
 #include "tools/tune_all/auto_ladder.h"
 #include "tools/tune_all/progress_display.h"
+#include "tools/tune_all/shape_queue.h"
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
 
@@ -35,17 +39,6 @@ class SessionClock {
   double limit_seconds_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
-
-// The reason why no further shape may be tuned, or "".
-std::string why_not_go_on(const SessionClock& clock, const Session& session) {
-  if (!session.device_failure.empty()) {
-    return "not tried: the device failed";
-  }
-  if (interrupted()) {
-    return "not tried: interrupted";
-  }
-  return clock.left() <= 0 ? "not tried: --total-seconds is over" : "";
-}
 
 Outcome with_record(Outcome outcome, std::optional<Record> record) {
   outcome.record = std::move(record);
@@ -85,49 +78,42 @@ void find_late_stores(Context& context, const SessionOptions& options, Session& 
   }
 }
 
+// Thread-safe: each device's thread tunes on its own context.
 class SessionRun {
  public:
-  SessionRun(Context& context, const SessionOptions& options, std::size_t shapes,
+  SessionRun(std::span<Context* const> contexts, const SessionOptions& options, std::size_t shapes,
              std::size_t to_tune)
-      : context_(context),
+      : contexts_(contexts),
         options_(options),
-        display_(shapes, to_tune, options.total_seconds),
-        clock_(options.total_seconds) {}
-
-  bool goes_on() const { return why_not_go_on(clock_, session_).empty(); }
-
-  void tune(const Shape& shape, TuneOptions options) {
-    // Cached shapes are reported even when the time is over.
-    const bool is_cached =
-        !options.force && context_.find_tuned(shape.problem, options).has_value();
-    if (const auto reason = why_not_go_on(clock_, session_); !is_cached && !reason.empty()) {
-      session_.outcomes.push_back(without_record(shape, reason));
-      session_.outcomes.back().was_tried = false;
-      return;
-    }
-    options.on_progress = [&](const Progress& progress) { display_.shape_progresses(progress); };
-    options.cancelled = [&] {
-      display_.refresh();
-      return interrupted() || clock_.left() <= 0;
-    };
-    display_.shape_begins(shape, search_limits_of(options.rigor, options.budget));
-    try {
-      TuneResult result = context_.tune(shape.problem, options);
-      display_.shape_ends(result);
-      if (result.record && !shape.name.empty()) {
-        context_.store().add_name(shape.problem, context_.device().identity(), shape.name);
-      }
-      session_.outcomes.push_back(outcome_of(shape, std::move(result)));
-    } catch (const DeviceError& error) {
-      session_.device_failure = error.what();
-      session_.outcomes.push_back(without_record(shape, error.what()));
-    }
+        display_(shapes, to_tune, contexts.size(), options.total_seconds),
+        clock_(options.total_seconds),
+        has_failed_(contexts.size()) {
+    session_.outcomes.resize(shapes);
   }
 
-  void note(const std::string& sentence) { session_.ladders.push_back(sentence); }
+  bool has_failed(std::size_t device) const { return has_failed_[device]; }
+  bool goes_on(std::size_t device) const { return why_not_go_on(device).empty(); }
+
+  // Tunes the shape of the list on the device.
+  void tune(std::size_t device, std::size_t index, const Shape& shape, const TuneOptions& options) {
+    Outcome outcome = outcome_of(device, shape, options);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    session_.outcomes[index] = std::move(outcome);
+  }
+  // Tunes a shape that is not in the list.
+  void tune(std::size_t device, const Shape& shape, const TuneOptions& options) {
+    Outcome outcome = outcome_of(device, shape, options);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    session_.outcomes.push_back(std::move(outcome));
+  }
+
+  void note(const std::string& sentence) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    session_.ladders.push_back(sentence);
+  }
 
   Session end() {
-    find_late_stores(context_, options_, session_);
+    find_late_stores(*contexts_.front(), options_, session_);
     display_.finish();
     session_.seconds = clock_.spent();
     session_.interrupted = interrupted();
@@ -135,47 +121,100 @@ class SessionRun {
   }
 
  private:
-  Context& context_;
+  // The reason why the device may tune no further shape, or "".
+  std::string why_not_go_on(std::size_t device) const {
+    if (has_failed_[device]) {
+      return "not tried: the device failed";
+    }
+    if (interrupted()) {
+      return "not tried: interrupted";
+    }
+    return clock_.left() <= 0 ? "not tried: --total-seconds is over" : "";
+  }
+
+  Outcome outcome_of(std::size_t device, const Shape& shape, TuneOptions options) {
+    Context& context = *contexts_[device];
+    // Cached shapes are reported even when the time is over.
+    const bool is_cached = !options.force && context.find_tuned(shape.problem, options).has_value();
+    if (const auto reason = why_not_go_on(device); !is_cached && !reason.empty()) {
+      Outcome outcome = without_record(shape, reason);
+      outcome.was_tried = false;
+      return outcome;
+    }
+    options.on_progress = [&](const Progress& progress) {
+      display_.shape_progresses(device, progress);
+    };
+    options.cancelled = [&] {
+      display_.refresh();
+      return interrupted() || clock_.left() <= 0;
+    };
+    display_.shape_begins(device, shape, search_limits_of(options.rigor, options.budget));
+    try {
+      TuneResult result = context.tune(shape.problem, options);
+      display_.shape_ends(device, result);
+      if (result.record && !shape.name.empty()) {
+        context.store().add_name(shape.problem, context.device().identity(), shape.name);
+      }
+      return tunedgemm::internal::outcome_of(shape, std::move(result));
+    } catch (const DeviceError& error) {
+      has_failed_[device] = true;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      session_.device_failure = error.what();
+      return without_record(shape, error.what());
+    }
+  }
+
+  std::span<Context* const> contexts_;
   const SessionOptions& options_;
   ProgressDisplay display_;
   SessionClock clock_;
+  std::vector<std::atomic<bool>> has_failed_;  // by device
+  std::mutex mutex_;
   Session session_;
 };
 
-// The automatic ladders of the layers, taken one after the other. Each is prepared while the shapes
-// or the ladder before it are tuned, unless that would disturb the timing. Only one is prepared at
-// a time, because it compiles on all threads.
+// The automatic ladders of the layers that one device takes, one after the other. Each is prepared
+// while the shapes or the ladder before it are tuned, unless that would disturb the timing. Only
+// one is prepared at a time, because it compiles on all threads.
 class Ladders {
  public:
-  Ladders(Context& context, const std::vector<Layer>& layers) : context_(context), layers_(layers) {
+  // `next_layer` is shared by the devices.
+  Ladders(Context& context, const std::vector<Layer>& layers, std::atomic<std::size_t>& next_layer)
+      : context_(context), layers_(layers), next_layer_(next_layer) {
     if (!layers.empty()) {
       context.complete_probe();
     }
     prepare_next();
   }
-  std::unique_ptr<AutoLadder> take_next() {
-    std::unique_ptr<AutoLadder> ladder = next_.get();
+
+  struct Prepared {
+    const Layer* layer = nullptr;
+    std::unique_ptr<AutoLadder> ladder;
+  };
+  // Without a layer if none is left.
+  Prepared take_next() {
+    Prepared taken = next_.valid() ? next_.get() : Prepared();
     prepare_next();
-    return ladder;
+    return taken;
   }
 
  private:
   void prepare_next() {
-    if (prepared_ == layers_.size()) {
+    const std::size_t next = next_layer_++;
+    if (next >= layers_.size()) {
       return;
     }
     const auto when =
         context_.device().compiling_disturbs_timing() ? std::launch::deferred : std::launch::async;
-    next_ = std::async(when, [this, &layer = layers_[prepared_]] {
-      return std::make_unique<AutoLadder>(context_, layer);
+    next_ = std::async(when, [this, &layer = layers_[next]] {
+      return Prepared{&layer, std::make_unique<AutoLadder>(context_, layer)};
     });
-    ++prepared_;
   }
 
   Context& context_;
   const std::vector<Layer>& layers_;
-  std::size_t prepared_ = 0;
-  std::future<std::unique_ptr<AutoLadder>> next_;
+  std::atomic<std::size_t>& next_layer_;
+  std::future<Prepared> next_;
 };
 
 constexpr std::size_t kFailureWidth = 60;
@@ -235,15 +274,15 @@ auto count(const Session& session, TuneResult::Origin origin) {
                        [&](const Outcome& outcome) { return outcome.origin == origin; });
 }
 
-void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run,
+void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run, std::size_t device,
             const SessionOptions& options) {
   std::size_t added = 0;
   std::optional<Rung> rung = ladder.next(options.ladder_loss);
-  for (; rung && run.goes_on(); rung = ladder.next(options.ladder_loss)) {
+  for (; rung && run.goes_on(device); rung = ladder.next(options.ladder_loss)) {
     TuneOptions few = options.shape;
     few.rigor = Rigor::kModel;
     few.candidates = rung->candidates;
-    run.tune(rung->shape, few);
+    run.tune(device, rung->shape, few);
     ++added;
   }
   const auto percent = [](double loss) { return rounded_text(100 * loss) + " %"; };
@@ -254,34 +293,63 @@ void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run,
            (rung ? ", more than the " + percent(options.ladder_loss) + " of --ladder-loss" : ""));
 }
 
+// Calls work(device) for each device at once, the first one on this thread. Rethrows an exception
+// when all have ended.
+void on_each_device(std::size_t devices, const std::function<void(std::size_t)>& work) {
+  std::vector<std::future<void>> others;
+  for (std::size_t device = 1; device < devices; ++device) {
+    others.push_back(std::async(std::launch::async, work, device));
+  }
+  work(0);
+  for (std::future<void>& other : others) {
+    other.get();
+  }
+}
+
 }  // namespace
 
-Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
-                    const std::vector<bool>& is_tuned) {
-  std::vector<std::size_t> to_tune;  // the last first
-  for (std::size_t index = work.shapes.size(); index-- > 0;) {
-    if (index >= is_tuned.size() || !is_tuned[index]) {
-      to_tune.push_back(index);
-    }
+std::string devices_text(std::span<Context* const> contexts) {
+  const std::string number = contexts.size() > 1 ? std::to_string(contexts.size()) + " " : "";
+  return number + contexts.front()->device().identity().name;
+}
+
+Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
+                    const SessionOptions& options, const std::vector<bool>& is_tuned) {
+  ShapeQueue queue(work.shapes.size(), is_tuned, contexts.size());
+  SessionRun run(contexts, options, work.shapes.size(), queue.to_tune());
+  std::atomic<std::size_t> next_layer{0};
+  std::vector<std::unique_ptr<Ladders>> ladders;
+  for (Context* const context : contexts) {
+    ladders.push_back(std::make_unique<Ladders>(*context, work.layers, next_layer));
   }
-  SessionRun run(context, options, work.shapes.size(), to_tune.size());
-  Ladders ladders(context, work.layers);
-  for (std::size_t index = 0; index < work.shapes.size(); ++index) {
-    if (!to_tune.empty() && to_tune.back() == index) {
-      to_tune.pop_back();
-    }
+  const auto tune = [&](std::size_t device, const ShapeQueue::Turn& turn) {
     TuneOptions with_next = options.shape;
-    if (!to_tune.empty()) {
-      with_next.next = work.shapes[to_tune.back()].problem;
+    if (turn.next) {
+      with_next.next = work.shapes[*turn.next].problem;
     }
-    run.tune(work.shapes[index], with_next);
-  }
-  for (const Layer& layer : work.layers) {
-    if (!run.goes_on()) {
-      break;
+    run.tune(device, turn.shape, work.shapes[turn.shape], with_next);
+  };
+  on_each_device(contexts.size(), [&](std::size_t device) {
+    for (auto turn = queue.take(device); turn; turn = queue.take(device)) {
+      tune(device, *turn);
+      if (run.has_failed(device)) {
+        return;
+      }
     }
-    extend(*ladders.take_next(), layer, run, options);
+  });
+  // What is left if all devices have failed; it may be in the cache.
+  for (auto turn = queue.take(0); turn; turn = queue.take(0)) {
+    tune(0, *turn);
   }
+  on_each_device(contexts.size(), [&](std::size_t device) {
+    while (run.goes_on(device)) {
+      const Ladders::Prepared next = ladders[device]->take_next();
+      if (next.layer == nullptr) {
+        return;
+      }
+      extend(*next.ladder, *next.layer, run, device, options);
+    }
+  });
   return run.end();
 }
 
@@ -325,7 +393,8 @@ void print_table(std::ostream& out, const Session& session, std::size_t width) {
   }
 }
 
-void print_summary(std::ostream& out, const Session& session, Context& context) {
+void print_summary(std::ostream& out, const Session& session, std::span<Context* const> contexts) {
+  Context& context = *contexts.front();
   const auto tuned = count(session, TuneResult::Origin::kTuned);
   const auto elsewhere = count(session, TuneResult::Origin::kElsewhere);
   const auto cached = count(session, TuneResult::Origin::kCached);
@@ -342,8 +411,8 @@ void print_summary(std::ostream& out, const Session& session, Context& context) 
   for (const auto& [reason, number] : left) {
     out << counted(number, "shape") << ' ' << reason << ".\n";
   }
-  out << counted(session.outcomes.size(), "shape") << " on " << context.device().identity().name
-      << ": " << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
+  out << counted(session.outcomes.size(), "shape") << " on " << devices_text(contexts) << ": "
+      << tuned << " tuned in " << duration_text(session.seconds) << ", " << cached
       << " already in the cache";
   if (elsewhere > 0) {
     out << ", " << elsewhere << " tuned by another process";

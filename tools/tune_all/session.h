@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,19 @@ struct Session {
   std::vector<std::string> ladders;  ///< for each automatic ladder, what it was expected to achieve
   double seconds = 0;
   bool interrupted = false;
-  std::string device_failure;  ///< the device's error, if it ended the session early
+  std::string device_failure;  ///< the error of a device that failed, else empty
 };
 
 /// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `is_tuned` tells for
 /// each shape whether the cache already has its winner; a missing element means no.
-Session tune_shapes(Context& context, const WorkList& work, const SessionOptions& options,
-                    const std::vector<bool>& is_tuned);
+///
+/// Each context has a device of its own, all of the same kind, and the same cache file. The devices
+/// take shapes as they become free. If one fails, the others go on.
+Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
+                    const SessionOptions& options, const std::vector<bool>& is_tuned);
+
+/// "NVIDIA H200", "2 NVIDIA H200".
+std::string devices_text(std::span<Context* const> contexts);
 
 /// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
 /// over the default config, which runs without tuning.
@@ -53,7 +60,7 @@ void print_wide_table(std::ostream& out, const Session& session);
 void print_table(std::ostream& out, const Session& session, std::size_t width);
 /// The numbers of tuned, cached, failed and left shapes and of kept defaults, and the path of the
 /// cache.
-void print_summary(std::ostream& out, const Session& session, Context& context);
+void print_summary(std::ostream& out, const Session& session, std::span<Context* const> contexts);
 /// The outcomes as a JSON array.
 void print_json(std::ostream& out, const Session& session);
 

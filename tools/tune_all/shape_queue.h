@@ -1,0 +1,45 @@
+#pragma once
+
+// ShapeQueue: hands out the shapes of a list to the devices that tune them.
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace tunedgemm::internal {
+
+/// Thread-safe. Shapes are numbers from 0, in the order of the list.
+class ShapeQueue {
+ public:
+  /// `is_tuned` tells for each shape whether it already has a winner; a missing element means no.
+  ShapeQueue(std::size_t shapes, const std::vector<bool>& is_tuned, std::size_t devices);
+
+  struct Turn {
+    std::size_t shape = 0;
+    /// The shape to tune that this device will probably get next, so that its compilers can begin.
+    std::optional<std::size_t> next;
+  };
+  /// The device's next shape: the first one left, no shape twice. When only shapes are left that
+  /// other devices expect, it gets one of those. Empty if none is left.
+  std::optional<Turn> take(std::size_t device);
+
+  /// The number of shapes that have no winner yet.
+  std::size_t to_tune() const { return to_tune_; }
+
+ private:
+  enum class State { kWaits, kExpected, kTaken };
+
+  std::optional<std::size_t> first_waiting();
+  std::optional<std::size_t> expect_next();
+
+  std::mutex mutex_;
+  std::vector<State> states_;
+  std::vector<bool> is_tuned_;
+  std::vector<std::optional<std::size_t>> expected_;  ///< by each device
+  std::size_t to_tune_ = 0;
+  // No shape before these waits, or waits to be tuned.
+  std::size_t first_waiting_ = 0, first_to_tune_ = 0;
+};
+
+}  // namespace tunedgemm::internal
