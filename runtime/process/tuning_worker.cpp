@@ -6,9 +6,11 @@
 #include <iterator>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "kernel_templates/base/log.h"
 #include "runtime/evaluation/watched_evaluator.h"
+#include "tuner/crashes.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -137,8 +139,21 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
 }
 
 void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss) {
-  // Taking over the dead worker's lease turns its in-flight mark into a recorded crash.
+  // Taking over the dead worker's lease turns its in-flight mark into a recorded crash. No candidate
+  // is to blame if the worker was ended from outside, just before or after one ran.
+  const std::vector<TrialRecord> earlier = crashes_among(store_.trials(key));
   { const Lease taken = store_.acquire(key, 0); }
+  if (loss.cause == Cause::kOutside) {
+    for (TrialRecord& trial : crashes_among(store_.trials(key))) {
+      const bool is_new = std::none_of(earlier.begin(), earlier.end(), [&](const auto& crash) {
+        return crash.family == trial.family && crash.config == trial.config;
+      });
+      if (is_new) {
+        trial.rejection = Rejection{Reason::kUnavailable, loss.failure};
+        store_.put_trial(key, trial);
+      }
+    }
+  }
   const std::optional<Candidate> candidate = parse_candidate(at_work);
   log_info("a worker that tuned " + to_text(key.problem) + " was lost" +
            (candidate ? " while running " + at_work : std::string()) + ": " + loss.failure);

@@ -96,13 +96,13 @@ class SessionRun {
 
   // Tunes the shape of the list on the device.
   void tune(std::size_t device, std::size_t index, const Shape& shape, const TuneOptions& options) {
-    Outcome outcome = outcome_of(device, shape, options);
+    Outcome outcome = try_on(device, shape, options);
     const std::lock_guard<std::mutex> lock(mutex_);
     session_.outcomes[index] = std::move(outcome);
   }
   // Tunes a shape that is not in the list.
   void tune(std::size_t device, const Shape& shape, const TuneOptions& options) {
-    Outcome outcome = outcome_of(device, shape, options);
+    Outcome outcome = try_on(device, shape, options);
     const std::lock_guard<std::mutex> lock(mutex_);
     session_.outcomes.push_back(std::move(outcome));
   }
@@ -132,7 +132,7 @@ class SessionRun {
     return clock_.left() <= 0 ? "not tried: --total-seconds is over" : "";
   }
 
-  Outcome outcome_of(std::size_t device, const Shape& shape, TuneOptions options) {
+  Outcome try_on(std::size_t device, const Shape& shape, TuneOptions options) {
     Context& context = *contexts_[device];
     // Cached shapes are reported even when the time is over.
     const bool is_cached = !options.force && context.find_tuned(shape.problem, options).has_value();
@@ -155,12 +155,15 @@ class SessionRun {
       if (result.record && !shape.name.empty()) {
         context.store().add_name(shape.problem, context.device().identity(), shape.name);
       }
-      return tunedgemm::internal::outcome_of(shape, std::move(result));
+      return outcome_of(shape, std::move(result));
     } catch (const DeviceError& error) {
       has_failed_[device] = true;
+      TuneResult failed;
+      failed.tuning.failure = error.what();
+      display_.shape_ends(device, failed);
       const std::lock_guard<std::mutex> lock(mutex_);
       session_.device_failure = error.what();
-      return without_record(shape, error.what());
+      return outcome_of(shape, std::move(failed));
     }
   }
 
