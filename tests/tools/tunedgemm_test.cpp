@@ -445,10 +445,7 @@ TEST_CASE("doctor handles a cache that is no database") {
 TEST_CASE("bench reports wrong shapes and the expected text") {
   const Shell shell;
   const auto fails_with = [&](const std::string& arguments, const std::string& sentence) {
-    const ProgramResult result = shell.run(kCommand + "bench --device host " + arguments);
-    CAPTURE(arguments, result.output);
-    REQUIRE(result.status == 2);
-    REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
+    require_wrong_use(shell, kCommand + "bench --device host " + arguments, sentence);
   };
   fails_with("", "bench needs shapes: M N K, or --sizes");
   fails_with("--sizes 0", "\"0\" in \"0\" is not a whole number of at least 1");

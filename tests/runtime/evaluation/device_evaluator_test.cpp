@@ -327,6 +327,25 @@ std::vector<Instance> different_sources(const Problem& problem, const DeviceLimi
   return candidates;
 }
 
+// Evaluators of one problem after another that share a compiler.
+struct TuningsInARow {
+  explicit TuningsInARow(std::size_t count, int compile_threads = 2)
+      : device(problem, compile_threads),
+        candidates(different_sources(problem, device.limits(), count)) {
+    REQUIRE(candidates.size() == count);
+  }
+
+  DeviceEvaluator evaluator() { return {device, *store, problem, compiler}; }
+
+  const Problem problem = plain(64, 64, 64);
+  DeviceWithGate device;
+  const std::unique_ptr<Store> store = memory_store();
+  const std::shared_ptr<CandidateCompiler> compiler =
+      std::make_shared<CandidateCompiler>(device, *store, nullptr);
+  const std::vector<Instance> candidates;
+  const std::span<const Instance> all{candidates};
+};
+
 TEST_CASE(
     "DeviceEvaluator does not compile forgotten candidates, but again those announced again") {
   const Problem problem = plain(64, 64, 64);
@@ -353,68 +372,56 @@ TEST_CASE(
 }
 
 TEST_CASE("DeviceEvaluator compiles the next problem's candidates when none of its own wait") {
-  const Problem problem = plain(64, 64, 64);
-  DeviceWithGate device(problem);
-  const auto store = memory_store();
-  const auto compiler = std::make_shared<CandidateCompiler>(device, *store, nullptr);
-  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 5);
-  REQUIRE(candidates.size() == 5);
-  const std::span all(candidates);
+  TuningsInARow tunings(4, 1);  // one thread, so the order is certain
+  DeviceWithGate& device = tunings.device;
+  const std::vector<Instance>& candidates = tunings.candidates;
   {
-    DeviceEvaluator evaluator(device, *store, problem, compiler);
-    evaluator.compile_ahead(all.first(2));
-    CHECK(comes_true([&] { return device.begun() == 2; }));
-    evaluator.compile_next(all.subspan(3));
-    evaluator.compile_ahead(all.subspan(2, 1));
+    DeviceEvaluator evaluator = tunings.evaluator();
+    evaluator.compile_ahead(tunings.all.first(1));
+    CHECK(comes_true([&] { return device.begun() == 1; }));
+    evaluator.compile_next(tunings.all.subspan(2));
+    evaluator.compile_ahead(tunings.all.subspan(1, 1));
     device.open();
-    CHECK(comes_true([&] { return evaluator.is_compiled(candidates[2]); }));
-    CHECK(comes_true([&] { return device.begun() == 5; }));
-    CHECK(device.sources()[2] == fingerprint(candidates[2].source()));
+    CHECK(comes_true([&] { return evaluator.is_compiled(candidates[1]); }));
+    CHECK(comes_true([&] { return device.begun() == 4; }));
+    CHECK(device.sources()[1] == fingerprint(candidates[1].source()));
   }
-  DeviceEvaluator next(device, *store, problem, compiler);
-  next.compile_ahead(all.subspan(3));
-  CHECK(comes_true([&] { return next.is_compiled(candidates[4]); }));
-  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(next.prepare(candidates[3])));
-  CHECK(device.begun() == 5);
+  DeviceEvaluator next = tunings.evaluator();
+  next.compile_ahead(tunings.all.subspan(2));
+  CHECK(comes_true([&] { return next.is_compiled(candidates[3]); }));
+  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(next.prepare(candidates[2])));
+  CHECK(device.begun() == 4);
 }
 
 TEST_CASE("DeviceEvaluator drops the next problem's candidates that are not announced") {
-  const Problem problem = plain(64, 64, 64);
-  DeviceWithGate device(problem);
-  const auto store = memory_store();
-  const auto compiler = std::make_shared<CandidateCompiler>(device, *store, nullptr);
-  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 5);
-  const std::span all(candidates);
+  TuningsInARow tunings(5);
+  DeviceWithGate& device = tunings.device;
   {
-    DeviceEvaluator evaluator(device, *store, problem, compiler);
-    evaluator.compile_ahead(all.first(2));
+    DeviceEvaluator evaluator = tunings.evaluator();
+    evaluator.compile_ahead(tunings.all.first(2));
     CHECK(comes_true([&] { return device.begun() == 2; }));
-    evaluator.compile_next(all.subspan(2));
+    evaluator.compile_next(tunings.all.subspan(2));
   }
-  DeviceEvaluator next(device, *store, problem, compiler);
-  next.compile_ahead(all.subspan(4));
+  DeviceEvaluator next = tunings.evaluator();
+  next.compile_ahead(tunings.all.subspan(4));
   device.open();
-  CHECK(comes_true([&] { return next.is_compiled(candidates[4]); }));
+  CHECK(comes_true([&] { return next.is_compiled(tunings.candidates[4]); }));
   CHECK(device.begun() == 3);
 }
 
 TEST_CASE("A compilation for the next problem that fails for want of something is repeated") {
-  const Problem problem = plain(64, 64, 64);
-  DeviceWithGate device(problem, 1);
+  TuningsInARow tunings(2, 1);
+  DeviceWithGate& device = tunings.device;
   device.open();
   device.fail_once({"no memory", CompileFailure::Cause::kEnvironment});
-  const auto store = memory_store();
-  const auto compiler = std::make_shared<CandidateCompiler>(device, *store, nullptr);
-  const std::vector<Instance> candidates = different_sources(problem, device.limits(), 2);
-  REQUIRE(candidates.size() == 2);
   {
-    DeviceEvaluator evaluator(device, *store, problem, compiler);
-    evaluator.compile_next(candidates);
+    DeviceEvaluator evaluator = tunings.evaluator();
+    evaluator.compile_next(tunings.all);
     CHECK(comes_true([&] { return device.begun() == 2; }));
   }
-  DeviceEvaluator next(device, *store, problem, compiler);
-  next.compile_ahead(candidates);
-  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(next.prepare(candidates[0])));
+  DeviceEvaluator next = tunings.evaluator();
+  next.compile_ahead(tunings.all);
+  CHECK(std::holds_alternative<std::unique_ptr<Trial>>(next.prepare(tunings.candidates[0])));
   CHECK(device.begun() == 3);
 }
 

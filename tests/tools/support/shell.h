@@ -35,6 +35,15 @@ class Shell {
   TemporaryFolder folder_;
 };
 
+/// Requires that the command line is refused as wrong (status 2), with the sentence.
+inline void require_wrong_use(const Shell& shell, const std::string& command_line,
+                              const std::string& sentence) {
+  const ProgramResult result = shell.run(command_line);
+  CAPTURE(command_line, result.output, result.errors);
+  REQUIRE(result.status == 2);
+  REQUIRE_THAT(result.errors, Catch::Matchers::ContainsSubstring(sentence));
+}
+
 /// A shell with one winner in its cache: f32, 40 x 24 x 16 on the host.
 class TunedShell : public Shell {
  public:
