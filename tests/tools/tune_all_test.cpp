@@ -19,11 +19,8 @@ const std::string kQuick = kTuneAll + "--rigor quick --candidates 3 --budget-sec
 
 TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   const Shell shell;
-  const auto fails_with = [&](const std::string& arguments, const char* sentence) {
-    const ProgramResult result = shell.run(kTuneAll + arguments);
-    CAPTURE(arguments, result.output, result.errors);
-    REQUIRE(result.status == 2);
-    REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
+  const auto fails_with = [&](const std::string& arguments, const std::string& sentence) {
+    require_wrong_use(shell, kTuneAll + arguments, sentence);
   };
   fails_with("", "nothing to tune");
   fails_with("--m 5", "--m, --n and --k must be given together");
@@ -67,17 +64,15 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
 
 TEST_CASE("tune-all refuses a list of devices that are no GPUs, or the same one twice") {
   const Shell shell;
-  const auto fails_with = [&](const std::string& arguments, const char* sentence) {
-    const ProgramResult result = shell.run(TUNE_ALL " --m 5 --n 5 --k 5 " + arguments);
-    CAPTURE(arguments, result.output, result.errors);
-    REQUIRE(result.status == 2);
-    REQUIRE_THAT(result.errors, ContainsSubstring(sentence));
+  const auto fails_with = [&](const std::string& arguments, const std::string& sentence) {
+    require_wrong_use(shell, std::string(TUNE_ALL " --m 5 --n 5 --k 5 ") + arguments, sentence);
   };
   fails_with("--devices host", "\"host\" is not a GPU; expected all, or a list such as");
   fails_with("--devices cuda:0,cuda", "\"cuda\" is not a GPU");
   fails_with("--devices all,cuda:0", "\"all\" is not a GPU");
   fails_with("--devices cuda:-1", "\"cuda:-1\" is not a GPU");
   fails_with("--devices cuda:0,cuda:1,cuda:0", "cuda:0 stands twice in the list");
+  fails_with("--devices cuda:0,cuda:00", "cuda:0 stands twice in the list");
   fails_with("--devices all --device cuda:0", "--device excludes --devices");
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }

@@ -120,12 +120,13 @@ std::vector<std::string> device_names_of(const std::vector<std::string>& list) {
     }
     return names;
   }
-  for (const std::string& name : list) {
-    const auto device = parse_device(name);
-    if (!device || !are_numbered(*device->backend) || name.find(':') == std::string::npos) {
-      throw std::invalid_argument("--devices: \"" + name +
+  for (const std::string& text : list) {
+    const auto device = parse_device(text);
+    if (!device || !are_numbered(*device->backend) || text.find(':') == std::string::npos) {
+      throw std::invalid_argument("--devices: \"" + text +
                                   "\" is not a GPU; expected all, or a list such as cuda:0,cuda:1");
     }
+    const std::string name = device->backend->device_name(device->ordinal);
     if (std::find(names.begin(), names.end(), name) != names.end()) {
       throw std::invalid_argument("--devices: " + name + " stands twice in the list");
     }
