@@ -47,8 +47,8 @@ class Evaluator {
   /// background; if that would disturb timing, the call returns only when all are compiled.
   virtual void compile_ahead(std::span<const Instance> candidates) = 0;
 
-  /// A hint that these candidates of another problem will be prepared by the next evaluator. A device
-  /// may compile them when no candidate of this problem waits for a compilation.
+  /// A hint that the next evaluator will prepare these candidates, of another problem. A device may
+  /// compile them when no candidate of this problem waits for a compilation.
   virtual void compile_next(std::span<const Instance> /*candidates*/) {}
 
   /// Whether prepare() of an announced candidate would return without waiting for a compilation.

@@ -55,8 +55,8 @@ class BinaryCache {
 };
 
 /// Compiles the candidates of one problem after another. Used by one thread. Device, store and
-/// `binaries` must outlive this object. The destructor waits for compilations in progress, and drops
-/// those that have not started.
+/// `binaries` must outlive this object. The destructor waits for compilations in progress, and
+/// drops those that have not started.
 class CandidateCompiler {
  public:
   /// Uses `binaries` as a cache, unless it is null.

@@ -139,8 +139,8 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
 }
 
 void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss) {
-  // Taking over the dead worker's lease turns its in-flight mark into a recorded crash. No candidate
-  // is to blame if the worker was ended from outside, just before or after one ran.
+  // Taking over the dead worker's lease turns its in-flight mark into a recorded crash. If the
+  // worker was ended from outside, just before or after a candidate ran, none is to blame.
   const std::vector<TrialRecord> earlier = crashes_among(store_.trials(key));
   { const Lease taken = store_.acquire(key, 0); }
   if (loss.cause == Cause::kOutside) {
