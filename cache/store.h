@@ -55,6 +55,9 @@ struct StoreHealth {
   /// if there is none beside the file.
   std::string recovery_command;
   std::string journal_mode;  ///< "wal", "delete"; "" in memory
+  /// Whether the file is on a file system that is known to be local. The locks of others may not
+  /// work.
+  bool is_on_local_disk = false;
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
   std::int64_t winners = 0;

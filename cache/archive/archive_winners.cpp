@@ -171,6 +171,7 @@ StoreHealth Archive::health() {
         health.journal_mode = connection.text("PRAGMA journal_mode");
         return true;
       });
+      health.is_on_local_disk = is_on_local_file_system(file_->path.parent_path());
       std::error_code error;
       const auto bytes = std::filesystem::file_size(health.path, error);
       health.file_bytes = error ? 0 : static_cast<std::int64_t>(bytes);

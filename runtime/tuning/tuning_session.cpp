@@ -78,6 +78,17 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
 
 }  // namespace
 
+bool suffices(const Hit& hit, const TuneOptions& options) {
+  const Record& record = hit.record;
+  if (hit.match != Match::kExact || record.rigor < options.rigor) {
+    return false;
+  }
+  const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
+  return record.complete ||
+         record.spent_seconds >= kSufficientBudgetFraction * search_limits.seconds ||
+         (record.rigor > options.rigor && record.candidates_tried >= search_limits.candidates);
+}
+
 TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker)
     : device_(device), store_(store), probe_(device, store), worker_(std::move(worker)) {}
 
@@ -93,16 +104,7 @@ std::optional<Record> TuningSession::find_tuned(const Problem& problem,
   if (!hit) {
     hit = renewed(canonical(problem).problem);
   }
-  if (!hit || hit->match != Match::kExact || hit->record.rigor < options.rigor) {
-    return std::nullopt;
-  }
-  const Record& record = hit->record;
-  const SearchLimits search_limits = search_limits_of(options.rigor, options.budget);
-  const bool enough =
-      record.complete ||
-      record.spent_seconds >= kSufficientBudgetFraction * search_limits.seconds ||
-      (record.rigor > options.rigor && record.candidates_tried >= search_limits.candidates);
-  return enough ? std::optional(std::move(hit->record)) : std::nullopt;
+  return hit && suffices(*hit, options) ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 
 std::optional<Hit> TuningSession::renewed(const Problem& canonical) {

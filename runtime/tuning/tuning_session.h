@@ -37,6 +37,12 @@ struct TuneResult {
   bool is_unsaved = false;
 };
 
+/// Whether a tuning with these options would change nothing: the winner has the device's toolchain
+/// and at least the rigor of the options. In addition, its tuning was complete, or spent at least
+/// half the budget of the options, or had a higher rigor and tried at least as many candidates as
+/// the options allow.
+bool suffices(const Hit& hit, const TuneOptions& options);
+
 class TuningWorker;
 
 class TuningSession {
@@ -48,10 +54,8 @@ class TuningSession {
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
-  /// The winner that tune() would return without measuring. It has this toolchain and at least the
-  /// rigor of the options. In addition, its tuning was complete, or spent at least half the budget
-  /// of the options, or had a higher rigor and tried at least as many candidates as the options
-  /// allow. May compile one kernel (renewed()).
+  /// The winner that tune() would return without measuring: one that suffices(). May compile one
+  /// kernel (renewed()).
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
 
   /// A winner whose kernel template has changed, if the new template compiles to the same machine

@@ -87,6 +87,12 @@ TEST_CASE("A write-ahead log is chosen only on a local file system and with a fi
 TEST_CASE("An unknown file system is not local") {
   CHECK_FALSE(is_on_local_file_system("/proc"));
   CHECK_FALSE(is_on_local_file_system("/no/such/folder"));
+  const TemporaryFolder folder;
+  StoreOptions options;
+  options.path = folder.path() / "cache.db";
+  CHECK(Store::open(options)->health().is_on_local_disk == is_on_local_file_system(folder.path()));
+  options.access = StoreOptions::Access::kMemoryOnly;
+  CHECK_FALSE(Store::open(options)->health().is_on_local_disk);
 }
 
 TEST_CASE("The file has the chosen journal mode") {

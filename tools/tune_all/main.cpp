@@ -13,18 +13,17 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
-#include "tools/shared/results.h"
-#include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
+#include "tools/tune_all/estimate.h"
+#include "tools/tune_all/result_file.h"
 #include "tools/tune_all/session.h"
+#include "tools/tune_all/shard.h"
 #include "tools/tune_all/work_list.h"
-#include "tuner/search_limits.h"
 
 namespace {
 
@@ -34,6 +33,9 @@ struct CommandLine {
   WorkRequest work;
   ContextChoice context;
   std::vector<std::string> devices;
+  std::string shard;
+  std::string results;
+  std::string audit;
   SessionOptions session;
   bool dry_run = false;
   bool json = false;
@@ -93,6 +95,22 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->delimiter(',')
       ->excludes("--device")
       ->type_name("all|LIST");
+  app.add_option("--shard", line.shard,
+                 "tune only shard i of n, counted from 0; auto: as the launcher of this process "
+                 "tells (srun, a Slurm job array, mpirun, torchrun, a Kubernetes indexed job with "
+                 "auto/n), on the GPU of its local rank")
+      ->type_name("i/n|auto|auto/n");
+  auto* results = app.add_option(
+      "--results", line.results,
+      "tune in a new cache on a local disk, and write the winners to a file of this shard in "
+      "FOLDER, which the processes of all machines share; shapes that files there have are "
+      "skipped, and tunedgemm merge FOLDER collects them");
+  results->type_name("FOLDER")->excludes("--cache")->excludes("--from-requests");
+  app.add_option("--audit", line.audit,
+                 "give this part of the shapes to a second shard as well; tunedgemm merge then "
+                 "shows a GPU that is slower than others")
+      ->needs(results)
+      ->type_name("1/N");
   const auto set_rigor = [&line](const std::string& name) {
     line.session.shape.rigor = *parse_rigor(name);
   };
@@ -128,143 +146,6 @@ void add_options(CLI::App& app, CommandLine& line) {
   add_shape_options(*fields, kLeftOut, line.work.further_fields);
 }
 
-struct PlannedShape {
-  Shape shape;
-  bool tuned = false;         // the cache has its winner, so nothing is to do
-  double seconds = 0;         // estimated
-  std::string why_too_small;  // why the budget cannot decide; else empty
-};
-
-struct Estimate {
-  std::vector<PlannedShape> shapes;  // after an interrupt, fewer than in the list
-  double seconds = 0;                // sum over the shapes; may exceed --total-seconds
-  double seconds_per_candidate = 0;
-  bool measured = false;  // seconds_per_candidate comes from earlier tunings on this device
-};
-
-// The maximum number of candidates tried for the problem. Counting the legal candidates takes
-// milliseconds, so they are counted only if all of them are tried.
-double most_candidates(const Problem& problem, const Context& context, const TuneOptions& options) {
-  const bool tries_all = options.rigor == Rigor::kExhaustive && options.budget.candidates == 0;
-  return tries_all
-             ? static_cast<double>(ranked_candidates(problem, context.device().limits()).size())
-             : search_limits_of(options.rigor, options.budget).candidates;
-}
-
-// Estimates the time of a run without compiling or measuring. An interrupt ends the estimate early.
-Estimate estimate(std::span<Context* const> contexts, const std::vector<Shape>& shapes,
-                  const SessionOptions& options) {
-  Context& context = *contexts.front();
-  Estimate result;
-  double spent = 0;
-  double tried = 0;
-  // Reads all winners at once, so that shapes without a winner need no look-up.
-  std::unordered_set<std::string> with_winner;
-  for (const Record& record : context.store().winners()) {
-    if (record.device == context.device().identity()) {
-      spent += record.spent_seconds;
-      tried += record.candidates_tried;
-      with_winner.insert(fingerprint(record.problem));
-    }
-  }
-  result.measured = tried > 0;
-  const double assumed = context.device().backend().usual_seconds_per_candidate();
-  result.seconds_per_candidate = result.measured ? spent / tried : assumed;
-
-  const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);
-  const Backend& backend = context.device().backend();
-  for (const Shape& shape : shapes) {
-    if (interrupted()) {
-      break;
-    }
-    const Problem problem = canonical(shape.problem).problem;
-    PlannedShape planned;
-    planned.shape = shape;
-    planned.tuned = !options.shape.force && with_winner.count(fingerprint(problem)) > 0 &&
-                    context.find_tuned(problem, options.shape).has_value();
-    if (!planned.tuned) {
-      planned.why_too_small = why_too_small(
-          search_limits, {.seconds_per_candidate = result.seconds_per_candidate,
-                          .launch_us = backend.roofline_us(problem, context.device().limits()),
-                          .cool_down_seconds = backend.cool_down_seconds()});
-      planned.seconds =
-          std::min(most_candidates(problem, context, options.shape) * result.seconds_per_candidate,
-                   search_limits.seconds);
-    }
-    result.seconds += planned.seconds / static_cast<double>(contexts.size());
-    result.shapes.push_back(std::move(planned));
-  }
-  return result;
-}
-
-// Warnings about budgets that are too small.
-std::vector<std::string> budget_warnings(const Estimate& estimate, const SessionOptions& options) {
-  std::vector<std::string> warnings;
-  const auto is_too_small = [](const PlannedShape& shape) { return !shape.why_too_small.empty(); };
-  const auto first = std::find_if(estimate.shapes.begin(), estimate.shapes.end(), is_too_small);
-  if (first != estimate.shapes.end()) {
-    const auto count = std::count_if(first, estimate.shapes.end(), is_too_small);
-    warnings.push_back(std::to_string(count) + " of " + counted(estimate.shapes.size(), "shape") +
-                       ": " + first->why_too_small);
-  }
-  if (options.total_seconds > 0 && estimate.seconds > options.total_seconds) {
-    warnings.push_back("all shapes take about " + duration_text(estimate.seconds) +
-                       ", more than the " + duration_text(options.total_seconds) +
-                       " of --total-seconds: the last ones may not be tried");
-  }
-  return warnings;
-}
-
-void print_estimate(const Estimate& estimate, std::size_t shapes,
-                    std::span<Context* const> contexts, std::size_t width) {
-  Table table({{"m x n x k"},
-               {"types", Align::kLeft, Constant::kHeading},
-               {"epilogue", Align::kLeft, Constant::kHeading},
-               {"estimate", Align::kRight},
-               {"name"}});
-  std::ptrdiff_t cached = 0;
-  for (const PlannedShape& planned : estimate.shapes) {
-    const Problem& problem = planned.shape.problem;
-    cached += planned.tuned ? 1 : 0;
-    table.add({extents_text(problem) + " " + layout_text(problem), types_text(problem),
-               epilogue_text(problem),
-               planned.tuned ? "in the cache" : duration_text(planned.seconds),
-               planned.shape.name});
-  }
-  table.print_fitting(std::cout, width);
-  std::ostringstream text;
-  text << counted(estimate.shapes.size(), "shape") << " on " << devices_text(contexts) << ": "
-       << cached << " in the cache, "
-       << static_cast<std::ptrdiff_t>(estimate.shapes.size()) - cached << " to tune in about "
-       << duration_text(estimate.seconds) << " (" << rounded_text(estimate.seconds_per_candidate)
-       << " s per candidate, "
-       << (estimate.measured ? "as measured on this device earlier"
-                             : "assumed: nothing has been tuned on this device")
-       << ").\n";
-  if (estimate.shapes.size() < shapes) {
-    text << "Interrupted: the estimate lacks the last "
-         << counted(shapes - estimate.shapes.size(), "shape") << " of the list.\n";
-  }
-  text << "Nothing was tuned: this was a dry run.\n";
-  std::cout << wrapped(text.str(), sentence_width(STDOUT_FILENO));
-}
-
-void print_json(const Estimate& estimate, Context& context) {
-  Json shapes = Json::array();
-  for (const PlannedShape& planned : estimate.shapes) {
-    Json shape = to_json(planned.shape);
-    shape["in_cache"] = planned.tuned;
-    shape["seconds"] = planned.seconds;
-    shapes.push_back(std::move(shape));
-  }
-  const Json json{{"device", context.device().identity().name},
-                  {"seconds", estimate.seconds},
-                  {"seconds_per_candidate", estimate.seconds_per_candidate},
-                  {"seconds_are_measured", estimate.measured},
-                  {"shapes", std::move(shapes)}};
-  std::cout << json_text(json, 2) << '\n';
-}
-
 std::string why_not_writable(const Store& store) {
   const StoreState state = store.state();
   return state == StoreState::kReadWrite
@@ -298,11 +179,19 @@ bool all_winners_are_stored(std::span<Context* const> contexts, const Session& s
   return false;
 }
 
+// `results` is null without --results.
 ExitStatus tune_all(const CommandLine& line, const WorkList& work,
-                    std::span<Context* const> contexts) {
+                    std::span<Context* const> contexts, ResultFile* results) {
   Context& context = *contexts.front();
   if (work.duplicates > 0) {
     std::cerr << counted(work.duplicates, "line") << " skipped: the shape is already in the list\n";
+  }
+  if (const StoreHealth health = context.store().health();
+      !line.shard.empty() && health.state == StoreState::kReadWrite && !health.is_on_local_disk) {
+    std::cerr << "the cache " << context.store().path().string()
+              << " is not on a local disk: processes of several machines should not write one "
+                 "cache there, since they wait for each other and its locks may not work; give "
+                 "--results FOLDER, or each machine a --cache of its own\n";
   }
   const Estimate estimated = estimate(contexts, work.shapes, line.session);
   for (const std::string& warning : budget_warnings(estimated, line.session)) {
@@ -310,9 +199,9 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   }
   if (line.dry_run) {
     if (line.json) {
-      print_json(estimated, context);
+      print_json(std::cout, estimated, context);
     } else {
-      print_estimate(estimated, work.shapes.size(), contexts,
+      print_estimate(std::cout, estimated, work.shapes.size(), contexts,
                      line.wide ? kUnlimited : line_width(STDOUT_FILENO));
     }
     return interrupted() ? ExitStatus::kInterrupted : ExitStatus::kGood;
@@ -325,7 +214,12 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   for (const PlannedShape& planned : estimated.shapes) {
     is_tuned.push_back(planned.tuned);
   }
-  const Session session = tune_shapes(contexts, work, line.session, is_tuned);
+  SessionOptions options = line.session;
+  if (results != nullptr) {
+    results->make_folder();
+    options.on_shape_end = [&] { results->publish(context.store()); };
+  }
+  const Session session = tune_shapes(contexts, work, options, is_tuned);
   if (line.json) {
     print_json(std::cout, session);
   } else if (line.wide) {
@@ -333,8 +227,14 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   } else {
     print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
+  const bool has_winners = !context.store().winners().empty();
   std::ostringstream summary;
   print_summary(summary, session, contexts);
+  if (results == nullptr) {
+    summary << "Cache: " << context.store().path().string() << '\n';
+  } else if (has_winners) {
+    summary << "Results: " << results->path().string() << '\n';
+  }
   if (line.json) {
     std::cerr << summary.str();
   } else {
@@ -342,6 +242,12 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   }
   if (!all_winners_are_stored(contexts, session)) {
     return ExitStatus::kCannotWrite;
+  }
+  if (results != nullptr && has_winners) {
+    if (const std::string failure = results->finish(context.store()); !failure.empty()) {
+      std::cerr << "tune-all: " << failure << '\n';
+      return ExitStatus::kCannotWrite;
+    }
   }
   if (session.interrupted) {
     return ExitStatus::kInterrupted;
@@ -373,7 +279,7 @@ std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
     if (!line.in_process) {
       options.worker_command = worker_command();
     }
-    if (line.dry_run) {
+    if (line.dry_run && line.results.empty()) {
       options.store.access = StoreOptions::Access::kReadOnly;
     }
     contexts.push_back(Context::create(options));
@@ -388,7 +294,35 @@ std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
   return contexts;
 }
 
-ExitStatus run(const CommandLine& line) {
+// The shard that the command line or the launcher gives to this process. With a launcher and without
+// --device, the choice of the device follows from the local rank.
+std::optional<Shard> choose_shard(CommandLine& line) {
+  if (line.shard.empty()) {
+    return std::nullopt;
+  }
+  const auto process = line.shard.starts_with("auto") ? launched() : std::nullopt;
+  const Shard shard = parse_shard(line.shard, process);
+  if (process && process->local_rank && line.context.device == "auto" && line.devices.empty()) {
+    line.context.device = device_of(*process->local_rank,
+                                    static_cast<std::size_t>(cuda_backend().device_count(nullptr)));
+  }
+  return shard;
+}
+
+// "shard 3 of 16: 12 of 190 shapes, and 4 that are in other files of results"
+std::string shard_text(const std::optional<Shard>& shard, std::size_t left, std::size_t elsewhere,
+                       std::size_t all, const std::string& results) {
+  std::string text =
+      shard ? "shard " + std::to_string(shard->index) + " of " + std::to_string(shard->count) + ": "
+            : "";
+  text += std::to_string(left) + " of " + counted(all, "shape");
+  if (elsewhere > 0) {
+    text += ", and " + std::to_string(elsewhere) + " that other files in " + results + " have";
+  }
+  return text;
+}
+
+ExitStatus run(CommandLine line) {
   if (line.work.lists.empty() && line.work.m.empty() && line.work.n.empty() &&
       line.work.k.empty() && !line.work.from_requests) {
     std::cerr << "tune-all: nothing to tune; give a list of shapes, or --m --n --k, or "
@@ -396,9 +330,15 @@ ExitStatus run(const CommandLine& line) {
     return ExitStatus::kWrongUse;
   }
   // Report wrong input before opening a device.
-  WorkList work;
+  const std::optional<Shard> shard = choose_shard(line);
+  const std::size_t audit = line.audit.empty() ? 0 : parse_audit(line.audit);
+  WorkList list;
   if (!line.work.from_requests) {
-    work = make_work_list(line.work, {});
+    list = make_work_list(line.work, {});
+  }
+  std::optional<LocalCache> local_cache;
+  if (!line.results.empty()) {
+    line.context.cache = local_cache.emplace().path();
   }
   const std::vector<std::unique_ptr<Context>> owned = open_contexts(line);
   std::vector<Context*> contexts;
@@ -406,13 +346,25 @@ ExitStatus run(const CommandLine& line) {
   for (const std::unique_ptr<Context>& context : owned) {
     contexts.push_back(context.get());
   }
+  Context& first = *contexts.front();
   if (line.work.from_requests) {
-    Context& first = *contexts.front();
-    work = make_work_list(line.work, first.store().requests(first.device().identity()));
+    list = make_work_list(line.work, first.store().requests(first.device().identity()));
+  }
+  std::optional<ResultFile> results;
+  if (local_cache) {
+    results.emplace(line.results, shard.value_or(Shard()), list, *local_cache,
+                    first.device().identity());
+  }
+  const std::size_t shapes = list.shapes.size();
+  ShardOfList part = part_of(std::move(list), shard.value_or(Shard()), audit);
+  const std::size_t elsewhere = results ? results->resume(part, first, line.session.shape) : 0;
+  if (shard || elsewhere > 0) {
+    std::cerr << shard_text(shard, part.work.shapes.size(), elsewhere, shapes, line.results)
+              << '\n';
   }
   // Not called earlier, so that a signal ends the reading of a long list at once.
   note_interrupts();
-  return tune_all(line, work, contexts);
+  return tune_all(line, part.work, contexts, results ? &*results : nullptr);
 }
 
 }  // namespace

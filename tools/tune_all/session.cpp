@@ -155,6 +155,9 @@ class SessionRun {
       if (result.record && !shape.name.empty()) {
         context.store().add_name(shape.problem, context.device().identity(), shape.name);
       }
+      if (options_.on_shape_end) {
+        options_.on_shape_end();
+      }
       return outcome_of(shape, std::move(result));
     } catch (const DeviceError& error) {
       has_failed_[device] = true;
@@ -397,7 +400,6 @@ void print_table(std::ostream& out, const Session& session, std::size_t width) {
 }
 
 void print_summary(std::ostream& out, const Session& session, std::span<Context* const> contexts) {
-  Context& context = *contexts.front();
   const auto tuned = count(session, TuneResult::Origin::kTuned);
   const auto elsewhere = count(session, TuneResult::Origin::kElsewhere);
   const auto cached = count(session, TuneResult::Origin::kCached);
@@ -421,7 +423,7 @@ void print_summary(std::ostream& out, const Session& session, std::span<Context*
     out << ", " << elsewhere << " tuned by another process";
   }
   out << ", " << failed << " without a winner.\n";
-  if (tuned == 0 && failed == 0) {
+  if (cached > 0 && tuned == 0 && failed == 0) {
     out << "Nothing was tuned: every shape already had a winner in the cache.\n";
   }
   print_kept_defaults(out, session);
@@ -440,7 +442,6 @@ void print_summary(std::ostream& out, const Session& session, std::span<Context*
   if (session.interrupted) {
     out << "Interrupted: finished results are kept, and the same command continues from there.\n";
   }
-  out << "Cache: " << context.store().path().string() << '\n';
 }
 
 void print_json(std::ostream& out, const Session& session) {

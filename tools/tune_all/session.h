@@ -4,6 +4,7 @@
 // interrupts it. Then it prints the results.
 
 #include <cstddef>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <span>
@@ -20,6 +21,8 @@ struct SessionOptions {
   TuneOptions shape;          ///< rigor and budget of each shape
   double total_seconds = 0;   ///< limit for all shapes; 0: no limit
   double ladder_loss = 0.03;  ///< automatic ladders end when no more is expected to be lost
+  /// Called after each shape, by the thread of its device.
+  std::function<void()> on_shape_end = {};
 };
 
 /// The result of one shape, without its trials, which are in the cache.
@@ -58,8 +61,7 @@ void print_wide_table(std::ostream& out, const Session& session);
 /// The columns that fit in `width`, the most important first, without remarks. No rows for shapes
 /// that were not tried.
 void print_table(std::ostream& out, const Session& session, std::size_t width);
-/// The numbers of tuned, cached, failed and left shapes and of kept defaults, and the path of the
-/// cache.
+/// The numbers of tuned, cached, failed and left shapes and of kept defaults.
 void print_summary(std::ostream& out, const Session& session, std::span<Context* const> contexts);
 /// The outcomes as a JSON array.
 void print_json(std::ostream& out, const Session& session);

@@ -71,14 +71,6 @@ std::int64_t most_m(const std::string& text) {
   return numbers.front();
 }
 
-std::vector<std::int64_t> first_rungs(std::int64_t most_m) {
-  std::vector<std::int64_t> rungs;
-  for (std::int64_t m = 1; m <= most_m; m *= 4) {
-    rungs.push_back(m);
-  }
-  return rungs;
-}
-
 // Reads the lists of a request.
 class ListReader {
  public:
@@ -235,6 +227,14 @@ Shape Layer::at(std::int64_t m) const {
   Shape shape = to_shape(rung);
   shape.rung = (varied == "m" ? "M=" : "N=") + std::to_string(m);
   return shape;
+}
+
+std::vector<std::int64_t> first_rungs(std::int64_t most_m) {
+  std::vector<std::int64_t> rungs;
+  for (std::int64_t m = 1; m <= most_m; m *= 4) {
+    rungs.push_back(m);
+  }
+  return rungs;
 }
 
 WorkList make_work_list(const WorkRequest& request, std::span<const Request> requests) {

@@ -33,6 +33,9 @@ struct Layer {
   Shape at(std::int64_t m) const;
 };
 
+/// The values of M with which the automatic ladder up to `most_m` begins.
+std::vector<std::int64_t> first_rungs(std::int64_t most_m);
+
 struct WorkList {
   std::vector<Shape> shapes;  ///< no two with the same canonical problem
   std::size_t duplicates = 0;

@@ -51,6 +51,7 @@ void examine_cache(const std::string& path, Findings& findings) {
                      health.sqlite_version;
   if (!health.journal_mode.empty()) {
     text += ", journal mode " + health.journal_mode;
+    text += health.is_on_local_disk ? "" : ", not on a local disk";
   }
   text += ", " + std::to_string(health.winners) + " winners, " +
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
