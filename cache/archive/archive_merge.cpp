@@ -105,7 +105,8 @@ LEFT JOIN main.kernel k ON (k.source, k.compiler, k.architecture) =
 LEFT JOIN main.meta m ON m.name = 'family ' || c.family
 LEFT JOIN main.winner w ON (w.problem, w.device, w.toolchain) = (p.id, d.id, t.id)
 LEFT JOIN main.config wc ON wc.id = w.config
-LEFT JOIN main.meta n ON n.name = 'family ' || wc.family
+LEFT JOIN main.meta n ON n.name = 'family ' || wc.family;
+CREATE INDEX temp.winner_pair_key ON winner_pair (problem, device, toolchain);
 )sql");
 }
 

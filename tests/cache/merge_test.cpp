@@ -103,7 +103,7 @@ TEST_CASE("Merging a file again changes nothing, in either direction") {
   fill(ours, {{.m = 1}, {.m = 2, .median_us = 9, .block_m = 128}});
   fill(theirs, {{.m = 2, .tuned_at = "2026-02-01 10:00:00"}, {.m = 3}});
   const auto merge = [](const fs::path& into, const fs::path& from) {
-    const MergeResult result = Store::open(sample::options(into))->merge(from);
+    MergeResult result = Store::open(sample::options(into))->merge(from);
     CHECK(result.failure == "");
     return result;
   };
