@@ -280,8 +280,10 @@ class Store {
   /// Copies the winners, trials and binaries of another cache file into this one, in one
   /// transaction. If both have a winner for the same key, one of them stays. The first of these
   /// properties in which they differ decides: a current template, a finished tuning, greater rigor,
-  /// more samples, a later tuning. Merging a file again changes nothing. Of requests, only the
-  /// names of tuned problems are copied; leases and probes are not.
+  /// more samples, a later tuning, a shorter time, the values of their columns. Of two trials of a
+  /// candidate, the newer one stays. So merging a file again changes nothing, and files may be
+  /// merged in any order. Of requests, only the names of tuned problems are copied; leases and
+  /// probes are not.
   MergeResult merge(const std::filesystem::path& from);
 
  private:

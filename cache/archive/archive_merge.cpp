@@ -66,19 +66,31 @@ std::int64_t add_kernels(const Connection& connection) {
   return added;
 }
 
+// The columns of a winner that both files have, without its key.
+std::vector<std::string> winner_columns(const Connection& connection) {
+  return common_columns(connection, "winner",
+                        {"problem", "device", "toolchain", "config", "kernel"});
+}
+
 // `winner_pair` has a row for each winner of the other file, paired with this file's winner for the
-// same key. Store::merge documents which of the two stays.
-constexpr const char* kPairWinners = R"sql(
+// same key. Store::merge documents which of the two stays. The last columns of the comparison make
+// the order total.
+void pair_winners(Connection& connection) {
+  const std::vector<std::string> columns = winner_columns(connection);
+  const std::string ours = listed(columns, ", w."), theirs = listed(columns, ", o.");
+  connection.execute(R"sql(
 CREATE TEMP TABLE winner_pair AS
 SELECT o.id AS theirs, w.id AS ours, p.id AS problem, d.id AS device, t.id AS toolchain,
-       c.id AS config,
-       (SELECT k.id FROM other.kernel ok JOIN main.kernel k ON
-        (k.source, k.compiler, k.architecture) = (ok.source, ok.compiler, ok.architecture)
-        WHERE ok.id = o.kernel) AS kernel,
+       c.id AS config, k.id AS kernel,
        w.id IS NULL OR
-       (o.family_fingerprint IS m.value, o.complete, o.rigor, length(o.samples), o.tuned_at) >
-       (w.family_fingerprint IS n.value, w.complete, w.rigor, length(w.samples), w.tuned_at)
-         AS is_taken,
+       (o.family_fingerprint IS m.value, o.complete, o.rigor, length(o.samples), o.tuned_at,
+        -o.median_us, c.text)sql" +
+                     theirs + R"sql(, k.id IS NOT NULL) >
+       (w.family_fingerprint IS n.value, w.complete, w.rigor, length(w.samples), w.tuned_at,
+        -w.median_us, wc.text)sql" +
+                     ours + R"sql(, w.kernel IS NOT NULL) AS is_taken,
+       (c.id)sql" + theirs +
+                     ") IS (w.config" + ours + R"sql() AS is_same,
        w.id IS NOT NULL AND (w.config, w.median_us, w.tuned_at) IS NOT
                             (c.id, o.median_us, o.tuned_at) AS is_conflict
 FROM other.winner o
@@ -87,11 +99,16 @@ JOIN other.device od ON od.id = o.device       JOIN main.device d ON d.fingerpri
 JOIN other.toolchain ot ON ot.id = o.toolchain
 JOIN main.toolchain t ON t.fingerprint = ot.fingerprint
 JOIN other.config oc ON oc.id = o.config       JOIN main.config c ON c.text = oc.text
+LEFT JOIN other.kernel ok ON ok.id = o.kernel
+LEFT JOIN main.kernel k ON (k.source, k.compiler, k.architecture) =
+                           (ok.source, ok.compiler, ok.architecture)
 LEFT JOIN main.meta m ON m.name = 'family ' || c.family
 LEFT JOIN main.winner w ON (w.problem, w.device, w.toolchain) = (p.id, d.id, t.id)
 LEFT JOIN main.config wc ON wc.id = w.config
-LEFT JOIN main.meta n ON n.name = 'family ' || wc.family
-)sql";
+LEFT JOIN main.meta n ON n.name = 'family ' || wc.family;
+CREATE INDEX temp.winner_pair_key ON winner_pair (problem, device, toolchain);
+)sql");
+}
 
 std::vector<std::string> conflicts(const Connection& connection) {
   Statement rows(connection,
@@ -119,8 +136,7 @@ std::vector<std::string> conflicts(const Connection& connection) {
 }
 
 std::int64_t add_winners(Connection& connection) {
-  const std::vector<std::string> columns =
-      common_columns(connection, "winner", {"problem", "device", "toolchain", "config", "kernel"});
+  const std::vector<std::string> columns = winner_columns(connection);
   connection.execute(
       "DELETE FROM main.winner WHERE id IN "
       "(SELECT ours FROM temp.winner_pair WHERE is_taken)");
@@ -133,24 +149,27 @@ std::int64_t add_winners(Connection& connection) {
   return connection.changes();
 }
 
-// Keeps each candidate's newest outcome. Clears `final_round` in all trials except those of the
-// winner's tuning.
+// Keeps each candidate's newest outcome; of two from the same second, the values of the rows decide.
+// Clears `final_round` in all trials except those of the winner's tuning.
 std::int64_t add_trials(Connection& connection) {
   connection.execute(
       "UPDATE main.trial SET final_round = 0 WHERE final_round AND (problem, device, toolchain) IN "
-      "(SELECT problem, device, toolchain FROM temp.winner_pair WHERE is_taken)");
+      "(SELECT problem, device, toolchain FROM temp.winner_pair WHERE is_taken AND NOT is_same)");
   const std::vector<std::string> columns = common_columns(
       connection, "trial", {"problem", "device", "toolchain", "config", "final_round"});
   std::string updates = "final_round = excluded.final_round";
+  std::string theirs = "excluded.tried_at", ours = "trial.tried_at";
   for (const std::string& column : columns) {
     updates.append(", ").append(column).append(" = excluded.").append(column);
+    theirs.append(", ifnull(excluded.").append(column).append(", 0)");
+    ours.append(", ifnull(trial.").append(column).append(", 0)");
   }
   connection.execute(
       "INSERT INTO main.trial (problem, device, toolchain, config, final_round" +
       listed(columns, ", ") +
       ") SELECT p.id, d.id, t.id, c.id, o.final_round AND EXISTS (SELECT 1 FROM "
-      "temp.winner_pair x WHERE x.is_taken AND (x.problem, x.device, x.toolchain) = "
-      "(p.id, d.id, t.id))" +
+      "temp.winner_pair x WHERE (x.is_taken OR x.is_same) AND "
+      "(x.problem, x.device, x.toolchain) = (p.id, d.id, t.id))" +
       listed(columns, ", o.") +
       " FROM other.trial o "
       "JOIN other.problem op ON op.id = o.problem "
@@ -161,8 +180,8 @@ std::int64_t add_trials(Connection& connection) {
       "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
       "JOIN other.config oc ON oc.id = o.config JOIN main.config c ON c.text = oc.text "
       "WHERE true ON CONFLICT (problem, device, toolchain, config) DO UPDATE SET " +
-      updates +
-      " WHERE (excluded.tried_at, excluded.final_round) > (trial.tried_at, trial.final_round)");
+      updates + " WHERE (" + theirs + ", excluded.final_round) > (" + ours +
+      ", trial.final_round)");
   return connection.changes();
 }
 
@@ -188,7 +207,7 @@ MergeResult merge_attached(Connection& connection) {
       "JOIN main.toolchain t ON t.fingerprint = ot.fingerprint "
       "WHERE od.fingerprint = device.fingerprint) WHERE toolchain IS NULL");
   result.binaries = add_kernels(connection);
-  connection.execute(kPairWinners);
+  pair_winners(connection);
   result.conflicts = conflicts(connection);
   result.winners = add_winners(connection);
   result.trials = add_trials(connection);

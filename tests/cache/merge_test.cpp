@@ -30,7 +30,8 @@ void put(Store& store, const Winner& winner) {
   record.config = sample::trial(winner.block_m, 1).config;
   record.tuned_at = winner.tuned_at;
   REQUIRE(store
-              .put(record, sample::source(winner.m), sample::binary(300, winner.block_m),
+              .put(record, sample::source(winner.m),
+                   sample::binary(300, static_cast<int>(winner.m)),
                    {sample::trial(64, winner.median_us + 1), sample::trial(128, winner.median_us)})
               .stored);
 }
@@ -49,11 +50,12 @@ std::vector<std::string> rows(const fs::path& path) {
   for (const char* query :
        {"SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || w.median_us || "
         "w.rigor "
-        "|| w.tuned_at || ifnull(k.source, '') || hex(w.samples) FROM winner w "
+        "|| w.tuned_at || w.remark || ifnull(k.source, '') || hex(w.samples) FROM winner w "
         "JOIN problem p ON p.id = w.problem JOIN device d ON d.id = w.device JOIN toolchain t ON "
         "t.id = w.toolchain JOIN config c ON c.id = w.config LEFT JOIN kernel k ON k.id = w.kernel",
         "SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || ifnull(x.median_us, "
-        "'') || x.final_round || x.tried_at FROM trial x JOIN problem p ON p.id = x.problem "
+        "'') || ifnull(x.reason, '') || x.detail || x.final_round || x.tried_at FROM trial x JOIN "
+        "problem p ON p.id = x.problem "
         "JOIN device d ON d.id = x.device JOIN toolchain t ON t.id = x.toolchain "
         "JOIN config c ON c.id = x.config",
         "SELECT source || compiler || architecture || sha256 FROM kernel",
@@ -101,7 +103,7 @@ TEST_CASE("Merging a file again changes nothing, in either direction") {
   fill(ours, {{.m = 1}, {.m = 2, .median_us = 9, .block_m = 128}});
   fill(theirs, {{.m = 2, .tuned_at = "2026-02-01 10:00:00"}, {.m = 3}});
   const auto merge = [](const fs::path& into, const fs::path& from) {
-    const MergeResult result = Store::open(sample::options(into))->merge(from);
+    MergeResult result = Store::open(sample::options(into))->merge(from);
     CHECK(result.failure == "");
     return result;
   };
@@ -118,6 +120,63 @@ TEST_CASE("Merging a file again changes nothing, in either direction") {
   CHECK(rows(theirs) == back);
   CHECK(back.size() == once.size());
   CHECK(std::equal(once.begin(), once.begin() + 3, back.begin()));  // the three winners
+}
+
+TEST_CASE("Merging conflicting files gives the same rows in any order, once or twice") {
+  const TemporaryFolder folder;
+  const auto path = [&](const std::string& name) { return folder.path() / (name + ".db"); };
+  const auto change = [&](const std::string& name, const std::string& statements) {
+    sqlite::Connection::open(path(name), sqlite::Connection::Mode::kReadWrite, 0)
+        .execute(statements);
+  };
+  const std::string at_once = "UPDATE trial SET tried_at = '2026-01-01 10:00:00'";
+  // Problem 1: the tunings end in the same second, with two configs, or differ only in a text.
+  // Problem 2: the winner's tuning is older than another one of the same candidates.
+  fill(path("first"), {{.m = 1}, {.m = 2, .rigor = Rigor::kExhaustive}});
+  change("first", at_once);
+  fill(path("slower"), {{.m = 1, .median_us = 13, .block_m = 128}, {.m = 2, .median_us = 11}});
+  change("slower", at_once +
+                       "; UPDATE trial SET tried_at = '2026-01-01 11:00:00' WHERE problem = "
+                       "(SELECT id FROM problem WHERE m = 2)");
+  fill(path("remark"), {{.m = 1}, {.m = 2, .median_us = 10, .rigor = Rigor::kQuick}});
+  change("remark", at_once +
+                       "; UPDATE winner SET remark = 'another'; "
+                       "UPDATE trial SET median_us = NULL, reason = 6, detail = 'wrote there'");
+  // The same tuning as in "first", of which the binaries and a trial were lost.
+  fs::copy_file(path("first"), path("damaged"));
+  change("damaged",
+         "UPDATE kernel SET code = zeroblob(300); DELETE FROM trial WHERE id = 1; "
+         "UPDATE trial SET final_round = 0 WHERE id = 2");
+  const auto merge = [](const fs::path& into, const fs::path& from) {
+    CHECK(Store::open(sample::options(into))->merge(from).failure == "");
+  };
+  std::vector<std::string> order{"damaged", "first", "remark", "slower"};
+  std::vector<std::string> expected;
+  do {
+    CAPTURE(order);
+    const fs::path all = path("all"), half = path("half");
+    for (const std::string& name : order) {
+      merge(all, path(name));
+    }
+    if (expected.empty()) {
+      expected = rows(all);
+    }
+    CHECK(rows(all) == expected);
+    for (const std::string& name : order) {
+      merge(all, path(name));
+    }
+    CHECK(rows(all) == expected);
+    // The last two files first, in a cache of their own.
+    merge(half, path(order[2]));
+    merge(half, path(order[3]));
+    fs::remove(all);
+    merge(all, path(order[0]));
+    merge(all, half);
+    merge(all, path(order[1]));
+    CHECK(rows(all) == expected);
+    fs::remove(all);
+    fs::remove(half);
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_CASE("The better-measured of two winners for one problem stays, and a sentence says so") {

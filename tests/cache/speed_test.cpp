@@ -9,7 +9,9 @@
 #include <chrono>
 #include <iostream>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "cache/sqlite/sqlite.h"
 #include "tests/cache/support/large_store.h"
@@ -93,6 +95,33 @@ Cost cost_of(const fs::path& path) {
   return cost;
 }
 
+// The result file of one machine of many: 200 winners, each with a kernel of 8 KB and ten trials.
+constexpr int kWinnersOfAFile = 200, kTrialsOfAWinner = 10;
+
+void fill_result_file(const fs::path& path) {
+  const auto store = Store::open(sample::options(path));
+  for (int m = 0; m < kWinnersOfAFile; ++m) {
+    Record record = sample::record(m);
+    record.measurement.samples_us.assign(20, 12.5F);
+    std::vector<TrialRecord> trials;
+    for (int stages = 0; stages < kTrialsOfAWinner; ++stages) {
+      trials.push_back(sample::trial(128, 12.5 + stages));
+      trials.back().config.set("stages", stages);
+      trials.back().measurement->samples_us.assign(20, 12.5F);
+    }
+    CHECK(store->put(record, sample::source(m), sample::binary(8192, m), trials).stored);
+  }
+}
+
+// Gives the problems and kernels of the file other keys.
+void make_next(const fs::path& path, unsigned number) {
+  auto file = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  const std::string prefix = "printf('%08x', " + std::to_string(number * 2654435761U) + ")";
+  file.execute("UPDATE problem SET m = m + 200, fingerprint = " + prefix +
+               " || substr(fingerprint, 9); UPDATE kernel SET source = " + prefix +
+               " || substr(source, 9)");
+}
+
 void report(const std::string& file, const Cost& cost) {
   report(file + ", open it and find a winner", cost.first_call_ms, "ms");
   report(file + ", find another one", cost.next_call_ms, "ms");
@@ -148,4 +177,49 @@ TEST_CASE("Every view is quick with fifty thousand winners and a million trials"
   const double all = least_milliseconds(2, [&] { CHECK(store->winners().size() == 50'000); });
   report("read all winners", all, "ms");
   CHECK(all < 3000);
+}
+
+TEST_CASE("The time to merge a file does not grow with the number of files merged before",
+          "[slow]") {
+  constexpr int kFiles = 100;
+  const TemporaryFolder folder;
+  const fs::path from = folder.path() / "from.db";
+  fill_result_file(from);
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  std::vector<double> spent;
+  const double before = heap_megabytes();
+  for (unsigned number = 0; number < kFiles; ++number) {
+    make_next(from, number);
+    spent.push_back(milliseconds([&] {
+      const MergeResult result = store->merge(from);
+      CHECK(result.failure == "");
+      CHECK(result.winners == kWinnersOfAFile);
+      CHECK(result.trials == kWinnersOfAFile * kTrialsOfAWinner);
+      CHECK(result.binaries == kWinnersOfAFile);
+    }));
+  }
+  const double first = *std::min_element(spent.begin(), spent.begin() + kFiles / 4);
+  const double last = *std::min_element(spent.end() - kFiles / 4, spent.end());
+  const double all = std::accumulate(spent.begin(), spent.end(), 0.0);
+  report("merge a file into a small cache", first, "ms");
+  report("merge a file into the largest cache", last, "ms");
+  report("merge all files", all, "ms");
+  report("memory for that", heap_megabytes() - before, "MB");
+  CHECK(last < 2 * first);
+  CHECK(all < 100.0 * kFiles);
+  CHECK(heap_megabytes() < before + 2);
+  auto file = sqlite::Connection::open(store->path(), sqlite::Connection::Mode::kReadOnly, 1000);
+  CHECK(file.integer("SELECT count(*) FROM winner") == kFiles * kWinnersOfAFile);
+  CHECK(file.integer("SELECT count(*) FROM trial") == kFiles * kWinnersOfAFile * kTrialsOfAWinner);
+}
+
+TEST_CASE("A merge takes time in proportion to the winners of the file", "[slow]") {
+  const TemporaryFolder folder;
+  const fs::path from = folder.path() / "from.db";
+  Store::open(sample::options(from));
+  large_store::fill(from, 10'000);
+  const auto store = Store::open(sample::options(folder.path() / "cache.db"));
+  const double spent = milliseconds([&] { CHECK(store->merge(from).winners == 10'000); });
+  report("merge ten thousand winners", spent, "ms");
+  CHECK(spent < 10'000);
 }

@@ -1,6 +1,8 @@
 // tunedgemm merge, and the recovery command for a damaged cache.
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/support/catch.h"
@@ -19,6 +21,18 @@ std::string recovery_command_in(const std::string& text) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
+// Copies the shell's cache, which has one winner, into shards/, as so many files with a problem of
+// their own each.
+void make_shards(const TunedShell& shell, int count) {
+  const ProgramResult made = shell.run(
+      "mkdir shards; for i in $(seq " + std::to_string(count) +
+      "); do cp cache.db shards/shard-$i.db; sqlite3 shards/shard-$i.db "
+      "\"UPDATE problem SET fingerprint = 'of $i', text = replace(text, 'm=40', 'm=$((40 + i))'), "
+      "m = 40 + $i\" || exit 1; done; rm cache.db");
+  CAPTURE(made.errors);
+  REQUIRE(made.status == 0);
+}
+
 }  // namespace
 
 TEST_CASE("merge imports the winner of another cache once, and best shows it") {
@@ -34,6 +48,58 @@ TEST_CASE("merge imports the winner of another cache once, and best shows it") {
                ContainsSubstring("0 winners, 0 trials and 0 binaries"));
   REQUIRE(shell.run(TUNEDGEMM " merge nowhere.db").status == 2);
   REQUIRE(shell.run(TUNEDGEMM " merge").status == 2);
+}
+
+TEST_CASE("merge imports the files of a folder, and a bad one among them stops no other") {
+  const TunedShell shell;
+  make_shards(shell, 6);
+  std::ofstream(shell.folder() / "shards/shard-0.db") << "a text";
+  std::ofstream(shell.folder() / "shards/.shard-7.db") << "half of a file";
+  std::ofstream(shell.folder() / "shards/list.csv") << "m,n,k";
+  const ProgramResult merged = shell.run(TUNEDGEMM " merge shards --cache shards/all.db");
+  CAPTURE(merged.output, merged.errors);
+  CHECK(merged.status == 1);
+  CHECK_THAT(merged.errors, ContainsSubstring("shard-0.db could not be merged"));
+  CHECK_THAT(merged.errors, ContainsSubstring("\n6 files: 6 winners, "));
+  CHECK_THAT(merged.errors, ContainsSubstring("all.db; 1 file was not merged\n"));
+  CHECK(std::ranges::count(merged.errors, '\n') == 2);
+  // The cache itself is now in the folder.
+  fs::remove(shell.folder() / "shards/shard-0.db");
+  const ProgramResult again = shell.run(TUNEDGEMM " merge shards --cache shards/all.db");
+  CAPTURE(again.errors);
+  CHECK(again.status == 0);
+  CHECK_THAT(again.errors, ContainsSubstring("6 files: 0 winners, 0 trials and 0 binaries added"));
+}
+
+TEST_CASE("merge reports a folder without files, and merges the other paths") {
+  const TunedShell shell;
+  make_shards(shell, 2);
+  fs::create_directory(shell.folder() / "empty");
+  const ProgramResult merged =
+      shell.run(TUNEDGEMM " merge empty shards/shard-2.db shards/shard-1.db");
+  CAPTURE(merged.errors);
+  CHECK(merged.status == 1);
+  CHECK_THAT(merged.errors, ContainsSubstring("the folder empty has no *.db file to merge\n"
+                                              "shards/shard-2.db: 1 winners"));
+  CHECK_THAT(merged.errors, ContainsSubstring("shards/shard-1.db: 1 winners"));
+  shell.run("rm cache.db; mkdir cache.db");
+  const ProgramResult refused = shell.run(TUNEDGEMM " merge shards");
+  CHECK(refused.status == 4);
+  CHECK_THAT(refused.errors, ContainsSubstring("cannot be written, so nothing can be merged"));
+}
+
+TEST_CASE("merge shows its progress on a terminal, and Ctrl-C ends it between two files") {
+  const TunedShell shell;
+  make_shards(shell, 100);
+  const ProgramResult stopped =
+      shell.run_on_terminal(TUNEDGEMM " merge shards", 300, "1/100  shard-1.db");
+  CAPTURE(stopped.output);
+  CHECK(stopped.status == 130);
+  CHECK_THAT(stopped.output, ContainsSubstring("interrupted before the last"));
+  const ProgramResult rest = shell.run(TUNEDGEMM " merge shards");
+  CHECK(rest.status == 0);
+  CHECK_THAT(rest.errors, ContainsSubstring("100 files: "));
+  CHECK(shell.run("sqlite3 cache.db 'SELECT count(*) FROM best'").output == "100\n");
 }
 
 TEST_CASE("The command printed for a damaged cache recovers its winners") {

@@ -47,7 +47,7 @@ TEST_CASE("A wrong command line exits with 2") {
   };
   says("", "tunedgemm: a verb is missing; expected one of best, explain, trials");
   says("--completion tcsh", "tcsh not in {bash,zsh,fish}");
-  says("merge nosuch.db", "File does not exist: nosuch.db");
+  says("merge nosuch.db", "Path does not exist: nosuch.db");
   says("bst", "\"bst\" is not a verb; did you mean best?");
   says("sing", "\"sing\" is not a verb; expected one of best, explain, trials");
   says("best --tipes f32", "tunedgemm best: --tipes is not an option; did you mean --types?\n");
