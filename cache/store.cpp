@@ -495,4 +495,13 @@ MergeResult Store::merge(const std::filesystem::path& from) {
   }
 }
 
+GcResult Store::collect_garbage(const GcOptions& options) {
+  Archive& archive = *archive_;
+  try {
+    return archive.collect_garbage(options);
+  } catch (const std::exception& error) {
+    return {.failure = "cannot delete from " + archive.path().string() + ": " + error.what()};
+  }
+}
+
 }  // namespace tunedgemm::internal

@@ -121,6 +121,23 @@ struct ForgetResult {
   friend bool operator==(const ForgetResult&, const ForgetResult&) = default;
 };
 
+/// Options of Store::collect_garbage.
+struct GcOptions {
+  /// If the file would still be larger, trials of finished tunings and binaries without a winner
+  /// are deleted, too. 0: no limit.
+  std::int64_t max_bytes = 0;
+  /// kDryRun changes nothing; the result then says what would be deleted.
+  enum class Mode { kDelete, kDryRun } mode = Mode::kDelete;
+};
+
+/// The result of Store::collect_garbage.
+struct GcResult {
+  std::string failure = {};  ///< a sentence; empty on success
+  std::int64_t void_winners = 0, replaced_winners = 0, trials = 0, kernels = 0;
+  /// Of the file. After a dry run `bytes_after` is an estimate, usually too large.
+  std::int64_t bytes_before = 0, bytes_after = 0;
+};
+
 /// A winner and its state, as the views name it: "void" (the library that wrote to the file last
 /// has another template of the family), "stale" (the device has since been used with another
 /// toolchain), "provisional" (its tuning had less than normal rigor or ended early) or "confirmed".
@@ -285,6 +302,16 @@ class Store {
   /// merged in any order. Of requests, only the names of tuned problems are copied; leases and
   /// probes are not.
   MergeResult merge(const std::filesystem::path& from);
+  /// Deletes what serves no call and no tuning any more, in one transaction, then makes the file
+  /// smaller (VACUUM): void winners that no call can renew, winners of old toolchains where the
+  /// device has a usable one of its current toolchain, the trials that no tuning reads, binaries of
+  /// compilers that are no longer in use, and rows that nothing refers to. find() gives the same
+  /// winners as before. With a size limit, these go next until the file is small enough: trials
+  /// outside the finals, binaries without a winner, and the finals' trials; each time the oldest
+  /// first. Keeps crashes, unfinished tunings and whatever has a lease. Read-only files keep
+  /// everything. After a failure to delete, nothing is deleted. Blocks other writers for seconds if
+  /// the file is large.
+  GcResult collect_garbage(const GcOptions& options = {});
 
  private:
   explicit Store(std::shared_ptr<Archive> archive);

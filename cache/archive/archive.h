@@ -109,6 +109,8 @@ class Archive {
                         const std::function<bool(const WinnerWithState&)>& selects);
   /// See Store::merge.
   MergeResult merge(const std::filesystem::path& from);
+  /// See Store::collect_garbage.
+  GcResult collect_garbage(const GcOptions& options);
 
  private:
   using Clock = std::chrono::steady_clock;

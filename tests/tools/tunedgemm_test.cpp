@@ -21,8 +21,9 @@ const std::string kCommand = TUNEDGEMM " ";
 
 TEST_CASE("An empty cache gives a message and exit status 1") {
   const Shell shell;
-  for (const char* verb : {"best", "export copy.db", "trials 8 8 8 --device host",
-                           "forget 8 8 8 --device host", "forget --all --device host"}) {
+  for (const char* verb :
+       {"best", "export copy.db", "trials 8 8 8 --device host", "forget 8 8 8 --device host",
+        "forget --all --device host", "gc", "gc --dry-run"}) {
     const ProgramResult result = shell.run(kCommand + verb);
     CAPTURE(verb, result.errors);
     REQUIRE(result.status == 1);
@@ -393,6 +394,47 @@ TEST_CASE("forget exits with 4 if the cache cannot be written, and the winner st
   REQUIRE_THAT(refused.output, ContainsSubstring("cache.db, so nothing was forgotten") &&
                                    ContainsSubstring("status 4\n"));
   REQUIRE(shell.run(kCommand + "best").output == before);
+}
+
+TEST_CASE("gc deletes the winner of an older compiler, and calls run the same winner as before") {
+  const TunedShell shell;
+  if (shell.run("command -v sqlite3").status != 0) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  const std::string best = shell.run(kCommand + "best").output;
+  REQUIRE_THAT(shell.run(kCommand + "gc").output,
+               ContainsSubstring("deleted 0 void and 0 replaced winners, 0 trials, 0 kernels; 0."));
+  const ProgramResult copied = shell.run(
+      "sqlite3 cache.db \"INSERT INTO toolchain (fingerprint, compiler, driver) VALUES ('1', "
+      "'old', '1'); CREATE TEMP TABLE copy AS SELECT * FROM winner; UPDATE copy SET id = 9, "
+      "toolchain = (SELECT max(id) FROM toolchain); INSERT INTO winner SELECT * FROM copy\"");
+  CAPTURE(copied.errors);
+  REQUIRE(copied.status == 0);
+  REQUIRE_THAT(
+      shell.run(kCommand + "gc --dry-run").output,
+      ContainsSubstring("would delete 0 void and 1 replaced winner, 0 trials, 0 kernels; 0."));
+  REQUIRE_THAT(shell.run(kCommand + "gc").output,
+               ContainsSubstring("deleted 0 void and 1 replaced winner, 0 trials, 0 kernels; 0."));
+  REQUIRE(shell.run(kCommand + "best").output == best);
+  const ProgramResult small = shell.run(kCommand + "gc --max-mb 0.001");
+  REQUIRE(small.status == 0);
+  REQUIRE_THAT(small.output, ContainsSubstring(" trials"));
+  REQUIRE_THAT(small.errors, ContainsSubstring("need more than --max-mb"));
+  REQUIRE(shell.run(kCommand + "best").output == best);
+  REQUIRE(shell.run(kCommand + "gc --max-mb 0").status == 2);
+}
+
+TEST_CASE("gc leaves a file of another program alone, and exits with 4 if it cannot write") {
+  const TunedShell shell;
+  const std::string before = shell.run(kCommand + "best").output;
+  const ProgramResult refused =
+      shell.run("{ (ulimit -f 0; " + kCommand + "gc --max-mb 0.01; echo status $?) 2>&1; } | cat");
+  CAPTURE(refused.output);
+  REQUIRE_THAT(refused.output,
+               ContainsSubstring("is unchanged") && ContainsSubstring("status 4\n"));
+  REQUIRE(shell.run(kCommand + "best").output == before);
+  REQUIRE(shell.run("echo text > foreign.db; " + kCommand + "gc --cache foreign.db").status == 1);
+  REQUIRE(shell.run("cat foreign.db").output == "text\n");
 }
 
 TEST_CASE("An exported cache gives the same results as the original") {

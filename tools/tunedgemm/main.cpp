@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   // In the order of the help text.
   for (const auto add_verb :
        {add_best, add_explain, add_trials, add_bench, add_sweep, add_ladder, add_order, add_doctor,
-        add_export, add_merge, add_forget, add_verify}) {
+        add_export, add_merge, add_forget, add_gc, add_verify}) {
     add_verb(app, status);
   }
   return run_program(app, argc, argv, [&] { return status; });

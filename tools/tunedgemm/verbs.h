@@ -23,6 +23,7 @@ void add_doctor(CLI::App& app, ExitStatus& status);
 void add_export(CLI::App& app, ExitStatus& status);
 void add_merge(CLI::App& app, ExitStatus& status);
 void add_forget(CLI::App& app, ExitStatus& status);
+void add_gc(CLI::App& app, ExitStatus& status);
 void add_verify(CLI::App& app, ExitStatus& status);
 
 }  // namespace tunedgemm::internal

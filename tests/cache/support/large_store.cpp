@@ -13,6 +13,16 @@ namespace {
 
 constexpr int kConfigs = 1000;
 
+// The columns of winners and of trials that are the same in copies with another toolchain.
+const std::string kOfWinner =
+    "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
+    "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "
+    "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at, remark";
+const std::string kOfTrial =
+    "family_fingerprint, reason, detail, median_us, low_us, high_us, samples, final_round, "
+    "predicted_us, max_error, registers, shared_bytes, spill_bytes, compile_ms, sm_clock_mhz, "
+    "tried_at";
+
 // The INSERT statement for a row like this one, with its values as parameters.
 std::string insertion(const std::string& table, const std::vector<sqlite::Column>& row) {
   std::string names, marks;
@@ -78,20 +88,15 @@ void fill(const std::filesystem::path& path, int winners) {
   add_problems(connection, winners);
   add_configs(connection);
   // The other rows differ from the first in problem, config and time.
-  const std::string copied =
-      "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
-      "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "
-      "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at, "
-      "remark";
   connection.execute("INSERT INTO winner (problem, device, toolchain, config, median_us, " +
-                     copied + ") SELECT p.id, w.device, w.toolchain, w.config, 10 + p.id % 1000, " +
-                     copied + " FROM winner w, problem p WHERE p.id > 1 ORDER BY p.id");
+                     kOfWinner +
+                     ") SELECT p.id, w.device, w.toolchain, w.config, 10 + p.id % 1000, " +
+                     kOfWinner + " FROM winner w, problem p WHERE p.id > 1 ORDER BY p.id");
   connection.execute(
       "WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < " +
       std::to_string(kTrialsOfAWinner) +
-      ") INSERT INTO trial (problem, device, toolchain, config, family_fingerprint, reason, "
-      "detail, median_us, low_us, high_us, samples, final_round, predicted_us, max_error, "
-      "registers, shared_bytes, spill_bytes, compile_ms, sm_clock_mhz, tried_at) "
+      ") INSERT INTO trial (problem, device, toolchain, config, " + kOfTrial +
+      ") "
       "SELECT w.problem, w.device, w.toolchain, 1 + (w.problem * 7 + n) % " +
       std::to_string(kConfigs) +
       ", w.family_fingerprint, CASE WHEN n > 14 THEN n - 14 END, CASE WHEN n > 14 THEN "
@@ -100,6 +105,37 @@ void fill(const std::filesystem::path& path, int winners) {
       "CASE WHEN n < 15 THEN w.samples END, n < 8, 10 + n, 0.25, 128, 49152, 0, 42, 1755, "
       "w.tuned_at FROM winner w CROSS JOIN number ORDER BY w.problem");
   transaction.commit();
+}
+
+Garbage add_garbage(const std::filesystem::path& path, int winners) {
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000");
+  sqlite::Transaction transaction(connection);
+  const std::string old = std::to_string(toolchain_row(connection, sample::toolchain("570.10")));
+  const auto add_old = [&](const std::string& table, const std::string& columns) {
+    connection.execute("UPDATE " + table + " SET toolchain = " + old + " WHERE problem % 10 = 1");
+    connection.execute("INSERT INTO " + table + " (problem, device, toolchain, config, " + columns +
+                       ") SELECT problem, device, " + old + ", config, " + columns + " FROM " +
+                       table + " WHERE problem % 10 <> 1 ORDER BY id");
+  };
+  add_old("winner", "median_us, " + kOfWinner);
+  add_old("trial", kOfTrial);
+  connection.execute(
+      "UPDATE winner SET family_fingerprint = 'old' WHERE problem % 10 = 2 AND "
+      "toolchain = " +
+      old);
+  Garbage garbage;
+  const auto count = [&](const std::string& where) {
+    return static_cast<int>(connection.integer("SELECT count(*) FROM winner WHERE " + where));
+  };
+  garbage.void_winners = count("family_fingerprint = 'old'");
+  garbage.replaced_winners = count("toolchain = " + old + " AND problem % 10 NOT IN (1, 2)");
+  garbage.kernels = winners / 10;
+  for (int number = 0; number < garbage.kernels; ++number) {
+    put_kernel(connection, {std::to_string(number), "nvrtc 12.0", 90}, sample::binary(5000));
+  }
+  transaction.commit();
+  return garbage;
 }
 
 }  // namespace tunedgemm::internal::large_store

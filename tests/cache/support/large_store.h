@@ -17,4 +17,13 @@ Problem problem(int number);
 /// problems are numbered from 0. Precondition: a store has created the file, which has no winners.
 void fill(const std::filesystem::path& path, int winners);
 
+/// What add_garbage() has added or changed.
+struct Garbage {
+  int void_winners = 0, replaced_winners = 0, kernels = 0;
+};
+/// Adds an old driver to a file from fill(). Of ten problems, one has only a winner of that driver;
+/// one has a void winner of that driver, too, and eight a usable one, with as many trials as the
+/// others. There are binaries of a compiler that no winner and no device has.
+Garbage add_garbage(const std::filesystem::path& path, int winners);
+
 }  // namespace tunedgemm::internal::large_store
