@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the tests under the address,
-# undefined behaviour and thread sanitizers, the tests that compare speeds, the Python package's wheel, and ten seconds of fuzzing per
-# program.
+# undefined behaviour and thread sanitizers, the tests that compare speeds, tune-all under mpirun and Slurm, the Python package's wheel,
+# and ten seconds of fuzzing per program.
 #
 #   bash tools/check.sh [--yes]
 #
@@ -12,11 +12,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/packages.sh
 
 parse_yes "$@"
-install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}"
+install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" "${cluster_packages[@]}"
 
 say "Formatting and shell scripts"
 tools/format.sh --check
-shellcheck -x tools/*.sh .ci/run
+shellcheck -x tools/*.sh tools/examples/slurm/* tests/tools/cluster/*.sh .ci/run
 
 say "Headers, each alone"
 cmake --preset test >/dev/null
@@ -44,6 +44,9 @@ fi
 
 say "Speed of the kernels that serve an M that was not tuned"
 ctest --test-dir build/test -L speed --output-on-failure
+
+say "tune-all under mpirun, and in a Slurm cluster of three nodes that the test starts"
+ctest --test-dir build/test -R '^cluster_' --output-on-failure
 
 say "The Python package, as pip builds it"
 if install_from_pypi "${python_build_packages[@]}"; then

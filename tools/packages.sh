@@ -9,6 +9,9 @@ test_packages=(catch2 python3 python3-dev python3-venv python3-matplotlib sqlite
   doxygen shellcheck clang-format-14 clang-tidy-14 help2man zsh fish)
 # shellcheck disable=SC2034
 fuzz_packages=(clang-14 libclang-rt-14-dev)
+# For the tests under the launchers of a cluster, which start their own daemons.
+# shellcheck disable=SC2034
+cluster_packages=(openmpi-bin slurm-wlm munge)
 
 # The Python package is built and tested in this virtual environment, with these packages of PyPI.
 readonly python_venv=build/test/python-venv

@@ -28,7 +28,8 @@ struct Estimate {
   bool measured = false;  ///< seconds_per_candidate comes from earlier tunings on this device
 };
 
-/// Estimates the time of a run without compiling or measuring. An interrupt ends the estimate early.
+/// Estimates the time of a run without compiling or measuring. An interrupt ends the estimate
+/// early.
 Estimate estimate(std::span<Context* const> contexts, const std::vector<Shape>& shapes,
                   const SessionOptions& options);
 

@@ -294,8 +294,8 @@ std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
   return contexts;
 }
 
-// The shard that the command line or the launcher gives to this process. With a launcher and without
-// --device, the choice of the device follows from the local rank.
+// The shard that the command line or the launcher gives to this process. With a launcher and
+// without --device, the choice of the device follows from the local rank.
 std::optional<Shard> choose_shard(CommandLine& line) {
   if (line.shard.empty()) {
     return std::nullopt;

@@ -40,15 +40,16 @@ class ResultFile {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Finds what is tuned already. Imports an earlier file of the same name into the context's cache,
-  /// since publish() will replace it. Removes the shapes for which another process's file in the
-  /// folder has a sufficient winner of the context's device, and returns their number. An audited
-  /// shape is removed only if a file of this shard has it, written on another machine. With
-  /// automatic ladders, which continue from the winners of their layers, imports every file instead.
-  /// With TuneOptions::force no shape is removed.
+  /// Finds what is tuned already. Imports an earlier file of the same name into the context's
+  /// cache, since publish() will replace it. Removes the shapes for which another process's file in
+  /// the folder has a sufficient winner of the context's device, and returns their number. An
+  /// audited shape is removed only if a file of this shard has it, written on another machine. With
+  /// automatic ladders, which continue from the winners of their layers, imports every file
+  /// instead. With TuneOptions::force no shape is removed.
   std::size_t resume(ShardOfList& part, Context& context, const TuneOptions& options) const;
 
-  /// Creates the folder if it is missing. Throws std::runtime_error if files cannot be created there.
+  /// Creates the folder if it is missing. Throws std::runtime_error if files cannot be created
+  /// there.
   void make_folder() const;
 
   /// Replaces the file by the present contents of the store. Does nothing if too little time has

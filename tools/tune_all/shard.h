@@ -29,10 +29,10 @@ struct Launched {
 };
 
 /// Reads the variables of Open MPI, MPICH and Intel MPI, torchrun, srun, Slurm job arrays and
-/// Kubernetes indexed jobs. The launcher that started this process itself decides, so Open MPI comes
-/// before the srun that started it. In each task of a Slurm array it has its own ranks:
-/// task t with n ranks has the indices from t * n. Empty without a launcher. Throws
-/// std::invalid_argument if a variable has no valid number.
+/// Kubernetes indexed jobs. The launcher that started this process itself decides, so Open MPI
+/// comes before the srun that started mpirun's processes. If each task of a Slurm array starts n
+/// ranks, task t has the indices from t * n. Empty without a launcher. Throws std::invalid_argument
+/// if a variable has no valid number.
 std::optional<Launched> launched();
 
 /// The shard that the option --shard names: "2/8"; "auto" as launched; "auto/8" as launched, and
