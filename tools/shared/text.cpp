@@ -153,6 +153,17 @@ std::string kernel_text(const Record& record) {
   return record.family + tile;
 }
 
+std::string device_text(const DeviceIdentity& device) {
+  return device.name + " (" + std::to_string(device.units) + " units, " +
+         std::to_string(device.memory_bytes >> 30) + " GiB, L2 of " +
+         std::to_string(device.l2_bytes >> 10) + " KiB, " + std::to_string(device.clock_mhz) +
+         " MHz, " + std::to_string(device.power_limit_watts) + " W)";
+}
+
+bool is_named(const DeviceIdentity& device, std::string_view text) {
+  return device.backend == text || device.name.find(text) != std::string::npos;
+}
+
 std::string_view status_text(const TrialRecord& trial) {
   if (trial.rejection) {
     return "rejected";

@@ -30,6 +30,10 @@ std::string spread_text(double relative);
 std::string gflops_text(double flops, double us);
 /// The family and the tile of a record's config: "wgmma 128x256x64".
 std::string kernel_text(const Record& record);
+/// The name and the other properties that distinguish devices.
+std::string device_text(const DeviceIdentity& device);
+/// Whether the text is the device's backend or a part of its name; "" names every device.
+bool is_named(const DeviceIdentity& device, std::string_view text);
 /// "finalist", "screened" or "rejected".
 std::string_view status_text(const TrialRecord& trial);
 /// The compiler of a Toolchain for people, without the features of its CPU: "nvrtc 13.0", or on the

@@ -48,10 +48,6 @@ std::string device_names(const std::vector<WinnerWithState>& winners) {
   return text;
 }
 
-bool is_named(const DeviceIdentity& device, const std::string& text) {
-  return device.backend == text || device.name.find(text) != std::string::npos;
-}
-
 ExitStatus export_cache(const ExportOptions& options) {
   LayerList layers(options.lists);
   std::function<bool(const WinnerWithState&)> selects;

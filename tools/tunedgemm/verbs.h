@@ -20,6 +20,7 @@ void add_sweep(CLI::App& app, ExitStatus& status);
 void add_ladder(CLI::App& app, ExitStatus& status);
 void add_order(CLI::App& app, ExitStatus& status);
 void add_doctor(CLI::App& app, ExitStatus& status);
+void add_diff(CLI::App& app, ExitStatus& status);
 void add_export(CLI::App& app, ExitStatus& status);
 void add_merge(CLI::App& app, ExitStatus& status);
 void add_forget(CLI::App& app, ExitStatus& status);

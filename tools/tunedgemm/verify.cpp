@@ -188,14 +188,6 @@ Json to_json(const Verified& verified) {
   return json;
 }
 
-// The name and the other properties that distinguish devices.
-std::string device_text(const DeviceIdentity& device) {
-  return device.name + " (" + std::to_string(device.units) + " units, " +
-         std::to_string(device.memory_bytes >> 30) + " GiB, L2 of " +
-         std::to_string(device.l2_bytes >> 10) + " KiB, " + std::to_string(device.clock_mhz) +
-         " MHz, " + std::to_string(device.power_limit_watts) + " W)";
-}
-
 ExitStatus why_nothing(const Context& context, const std::string& file,
                        const std::vector<Record>& winners) {
   const DeviceIdentity& device = context.device().identity();
