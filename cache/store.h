@@ -120,6 +120,12 @@ struct MergeResult {
   std::string failure = {};  ///< a sentence; empty on success
   std::int64_t winners = 0, trials = 0, binaries = 0;
   std::vector<MergeConflict> conflicts = {};
+  /// All winners of the merged file, whether they were added or not.
+  struct Winner {
+    std::string key;  ///< as in MergeConflict
+    double median_us = 0;
+  };
+  std::vector<Winner> found = {};
 };
 
 /// The result of Store::forget.

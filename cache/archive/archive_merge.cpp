@@ -144,6 +144,18 @@ std::vector<MergeConflict> conflicts(const Connection& connection) {
   return found;
 }
 
+std::vector<MergeResult::Winner> their_winners(const Connection& connection) {
+  Statement rows(connection, "SELECT " + std::string(kKey) +
+                                 ", o.median_us FROM temp.winner_pair x "
+                                 "JOIN other.winner o ON o.id = x.theirs");
+  std::vector<MergeResult::Winner> found;
+  while (rows.step()) {
+    MergeResult::Winner& winner = found.emplace_back();
+    rows.read(winner.key, winner.median_us);
+  }
+  return found;
+}
+
 std::int64_t add_winners(Connection& connection) {
   const std::vector<std::string> columns = winner_columns(connection);
   connection.execute(
@@ -218,6 +230,7 @@ MergeResult merge_attached(Connection& connection) {
   result.binaries = add_kernels(connection);
   pair_winners(connection);
   result.conflicts = conflicts(connection);
+  result.found = their_winners(connection);
   result.winners = add_winners(connection);
   result.trials = add_trials(connection);
   add_names(connection);

@@ -90,6 +90,9 @@ TEST_CASE("A merge adds missing winners, trials and binaries, and the store find
   CHECK(result.trials == 4);
   CHECK(result.binaries == 2);
   CHECK(result.conflicts.empty());
+  REQUIRE(result.found.size() == 2);
+  CHECK(result.found[0].median_us == 12.5);
+  CHECK(result.found[0].key != result.found[1].key);
   for (const int m : {1, 2, 3}) {
     CHECK(find(*store, m));
     CHECK(store->find_binary(sample::source(m), sample::toolchain(), 90));
@@ -202,6 +205,9 @@ TEST_CASE("The better-measured of two winners for one problem stays, and both ar
   CHECK(result.failure == "");
   REQUIRE(result.conflicts.size() == 1);
   const MergeConflict& conflict = result.conflicts.front();
+  REQUIRE(result.found.size() == 1);
+  CHECK(result.found.front().key == conflict.key);
+  CHECK(result.found.front().median_us == theirs.median_us);
   CHECK(conflict.problem == to_text(sample::problem(1)));
   CHECK(conflict.device == "Sample GPU");
   CHECK(conflict.is_taken == is_taken);
