@@ -105,12 +105,30 @@ struct PutResult {
   Record winner;        ///< the current winner as stored, with the time of its tuning
 };
 
+/// Two tunings of one problem, with one toolchain on equal devices, of which a merge keeps one.
+struct MergeConflict {
+  struct Tuned {
+    std::string config;  ///< a candidate's text
+    double median_us = 0;
+    std::vector<std::string> ties;  ///< see Record::ties
+  };
+  std::string key;  ///< names the problem, device and toolchain within the store's file
+  std::string problem, device;
+  Tuned ours, theirs;     ///< the stored winner, and that of the merged file
+  bool is_taken = false;  ///< whether theirs replaces ours
+};
+
 /// The result of Store::merge.
 struct MergeResult {
   std::string failure = {};  ///< a sentence; empty on success
   std::int64_t winners = 0, trials = 0, binaries = 0;
-  /// A sentence for each problem for which the two files have different winners.
-  std::vector<std::string> conflicts = {};
+  std::vector<MergeConflict> conflicts = {};
+  /// All winners of the merged file, whether they were added or not.
+  struct Winner {
+    std::string key;  ///< as in MergeConflict
+    double median_us = 0;
+  };
+  std::vector<Winner> found = {};
 };
 
 /// The result of Store::forget.

@@ -7,6 +7,7 @@
 #include "cache/archive/archive.h"
 #include "cache/sqlite/schema.h"
 #include "cache/trust.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -110,29 +111,49 @@ CREATE INDEX temp.winner_pair_key ON winner_pair (problem, device, toolchain);
 )sql");
 }
 
-std::vector<std::string> conflicts(const Connection& connection) {
-  Statement rows(connection,
-                 "SELECT p.text, d.name, x.is_taken, c.text, o.median_us, wc.text, w.median_us "
-                 "FROM temp.winner_pair x JOIN main.problem p ON p.id = x.problem "
-                 "JOIN main.device d ON d.id = x.device JOIN main.config c ON c.id = x.config "
-                 "JOIN other.winner o ON o.id = x.theirs JOIN main.winner w ON w.id = x.ours "
-                 "JOIN main.config wc ON wc.id = w.config WHERE x.is_conflict ORDER BY p.id");
-  std::vector<std::string> sentences;
-  while (rows.step()) {
-    std::string problem, device, theirs, ours;
-    bool is_taken = false;
-    double their_us = 0, our_us = 0;
-    rows.read(problem, device, is_taken, theirs, their_us, ours, our_us);
-    const auto timed = [](const std::string& config, double us) {
-      return config + " (" + std::to_string(us) + " us)";
-    };
-    std::string sentence = problem;
-    sentence.append(" on ").append(device).append(": ");
-    sentence += is_taken ? timed(theirs, their_us) + " replaces " + timed(ours, our_us)
-                         : timed(ours, our_us) + " stays, not " + timed(theirs, their_us);
-    sentences.push_back(std::move(sentence));
+void read_tuned(const Statement& row, int column, MergeConflict::Tuned& tuned) {
+  std::string ties;
+  row.read_one(column, tuned.config);
+  row.read_one(column + 1, tuned.median_us);
+  row.read_one(column + 2, ties);
+  if (!ties.empty()) {
+    for (const std::string_view line : split(ties, '\n')) {
+      tuned.ties.emplace_back(line);
+    }
   }
-  return sentences;
+}
+
+constexpr std::string_view kKey = "x.problem || ' ' || x.device || ' ' || x.toolchain";
+
+std::vector<MergeConflict> conflicts(const Connection& connection) {
+  Statement rows(connection,
+                 "SELECT " + std::string(kKey) +
+                     ", p.text, d.name, x.is_taken, wc.text, w.median_us, w.ties, c.text, "
+                     "o.median_us, o.ties FROM temp.winner_pair x "
+                     "JOIN main.problem p ON p.id = x.problem "
+                     "JOIN main.device d ON d.id = x.device JOIN main.config c ON c.id = x.config "
+                     "JOIN other.winner o ON o.id = x.theirs JOIN main.winner w ON w.id = x.ours "
+                     "JOIN main.config wc ON wc.id = w.config WHERE x.is_conflict ORDER BY p.id");
+  std::vector<MergeConflict> found;
+  while (rows.step()) {
+    MergeConflict& conflict = found.emplace_back();
+    rows.read(conflict.key, conflict.problem, conflict.device, conflict.is_taken);
+    read_tuned(rows, 4, conflict.ours);
+    read_tuned(rows, 7, conflict.theirs);
+  }
+  return found;
+}
+
+std::vector<MergeResult::Winner> their_winners(const Connection& connection) {
+  Statement rows(connection, "SELECT " + std::string(kKey) +
+                                 ", o.median_us FROM temp.winner_pair x "
+                                 "JOIN other.winner o ON o.id = x.theirs");
+  std::vector<MergeResult::Winner> found;
+  while (rows.step()) {
+    MergeResult::Winner& winner = found.emplace_back();
+    rows.read(winner.key, winner.median_us);
+  }
+  return found;
 }
 
 std::int64_t add_winners(Connection& connection) {
@@ -209,6 +230,7 @@ MergeResult merge_attached(Connection& connection) {
   result.binaries = add_kernels(connection);
   pair_winners(connection);
   result.conflicts = conflicts(connection);
+  result.found = their_winners(connection);
   result.winners = add_winners(connection);
   result.trials = add_trials(connection);
   add_names(connection);

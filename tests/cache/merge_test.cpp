@@ -90,6 +90,9 @@ TEST_CASE("A merge adds missing winners, trials and binaries, and the store find
   CHECK(result.trials == 4);
   CHECK(result.binaries == 2);
   CHECK(result.conflicts.empty());
+  REQUIRE(result.found.size() == 2);
+  CHECK(result.found[0].median_us == 12.5);
+  CHECK(result.found[0].key != result.found[1].key);
   for (const int m : {1, 2, 3}) {
     CHECK(find(*store, m));
     CHECK(store->find_binary(sample::source(m), sample::toolchain(), 90));
@@ -179,7 +182,7 @@ TEST_CASE("Merging conflicting files gives the same rows in any order, once or t
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_CASE("The better-measured of two winners for one problem stays, and a sentence says so") {
+TEST_CASE("The better-measured of two winners for one problem stays, and both are reported") {
   struct Case {
     Winner ours, theirs;
     bool is_taken;
@@ -201,7 +204,19 @@ TEST_CASE("The better-measured of two winners for one problem stays, and a sente
   const MergeResult result = store->merge(folder.path() / "theirs.db");
   CHECK(result.failure == "");
   REQUIRE(result.conflicts.size() == 1);
-  CHECK_THAT(result.conflicts.front(), ContainsSubstring(is_taken ? "replaces" : "stays, not"));
+  const MergeConflict& conflict = result.conflicts.front();
+  REQUIRE(result.found.size() == 1);
+  CHECK(result.found.front().key == conflict.key);
+  CHECK(result.found.front().median_us == theirs.median_us);
+  CHECK(conflict.problem == to_text(sample::problem(1)));
+  CHECK(conflict.device == "Sample GPU");
+  CHECK(conflict.is_taken == is_taken);
+  CHECK(conflict.ours.config == "sample block_m=64");
+  CHECK(conflict.ours.median_us == ours.median_us);
+  CHECK(conflict.theirs.config == "sample block_m=128");
+  CHECK(conflict.theirs.median_us == theirs.median_us);
+  CHECK(conflict.theirs.ties ==
+        std::vector<std::string>{"sample block_m=64", "sample block_m=256"});
   CHECK(result.winners == (is_taken ? 1 : 0));
   CHECK(find(*store, 1)->measurement.median_us == (is_taken ? theirs : ours).median_us);
   // The views show the winner's finals.

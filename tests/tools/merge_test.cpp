@@ -88,6 +88,42 @@ TEST_CASE("merge reports a folder without files, and merges the other paths") {
   CHECK_THAT(refused.errors, ContainsSubstring("cannot be written, so nothing can be merged"));
 }
 
+TEST_CASE("merge reports problems that were tuned more than once") {
+  const TunedShell shell;
+  const ProgramResult changed = shell.run(
+      "for name in one two; do cp cache.db $name.db; done; sqlite3 two.db \"UPDATE winner SET "
+      "median_us = 2 * median_us, tuned_at = '2099-01-01 10:00:00'\"");
+  REQUIRE(changed.status == 0);
+  const ProgramResult merged = shell.run(TUNEDGEMM " merge one.db two.db");
+  CAPTURE(merged.output, merged.errors);
+  CHECK(merged.status == 0);
+  CHECK_THAT(merged.output, ContainsSubstring("of two.db replaces"));
+  CHECK_THAT(merged.output,
+             ContainsSubstring("\n1 problem was tuned more than once: 0 agree, 0 differ in the "
+                               "kernel, 1 differs in time by more than 2 %\n"));
+  CHECK(shell.run(TUNEDGEMM " merge one.db two.db --cache new.db").output == merged.output);
+}
+
+TEST_CASE("merge names a file whose winners took longer than those of other files") {
+  const TunedShell shell;
+  make_shards(shell, 3);
+  // Each part of the job has all three problems.
+  const ProgramResult made = shell.run(
+      "for part in 1 2 3; do " TUNEDGEMM
+      " merge shards --cache part-$part.db && sqlite3 "
+      "part-$part.db \"UPDATE winner SET median_us = CASE WHEN $part = 2 THEN 12 ELSE 10 END, "
+      "tuned_at = '2026-01-01 10:00:0$part'\" || exit 1; done");
+  CAPTURE(made.errors);
+  REQUIRE(made.status == 0);
+  const ProgramResult merged = shell.run(TUNEDGEMM " merge part-1.db part-2.db part-3.db");
+  CAPTURE(merged.output, merged.errors);
+  CHECK_THAT(merged.output, ContainsSubstring("3 problems were tuned more than once"));
+  CHECK_THAT(merged.output, ContainsSubstring("\npart-2.db: its 3 problems that other files have "
+                                              "too took 1.20 times as long"));
+  CHECK(merged.output.find("part-1.db: its") == std::string::npos);
+  CHECK(merged.output.find("part-3.db: its") == std::string::npos);
+}
+
 TEST_CASE("merge shows its progress on a terminal, and Ctrl-C ends it between two files") {
   const TunedShell shell;
   make_shards(shell, 100);

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/store.h"
@@ -16,6 +19,8 @@
 #include "tools/shared/options.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/merge_audit.h"
+#include "tools/tunedgemm/merge_conflicts.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
@@ -99,12 +104,16 @@ class Merge {
     for (; done < files.size() && !interrupted(); ++done) {
       progress.show(done + 1, files[done]);
       const MergeResult result = store_->merge(files[done]);
-      if (!result.failure.empty() || !result.conflicts.empty()) {
+      if (!result.failure.empty()) {
         progress.erase();
       }
-      add(files[done], result, files.size());
+      add(files, done, result);
     }
     progress.erase();
+    conflicts_.print(std::cout);
+    for (const SlowFile& slow : slow_files(std::move(times_))) {
+      std::cout << to_text(slow, files[slow.file].filename().string()) << '\n';
+    }
     if (files.size() > kFewFiles) {
       print_summary(files.size() - done);
     }
@@ -132,17 +141,22 @@ class Merge {
     return files;
   }
 
-  void add(const fs::path& file, const MergeResult& result, std::size_t files) {
+  void add(const std::vector<fs::path>& files, std::size_t number, const MergeResult& result) {
+    const fs::path& file = files[number];
     if (!result.failure.empty()) {
       std::cerr << "tunedgemm: " << result.failure << '\n';
       ++failures_;
       status_ = ExitStatus::kNoResult;
       return;
     }
-    for (const std::string& conflict : result.conflicts) {
-      std::cout << conflict << '\n';
+    for (const MergeConflict& conflict : result.conflicts) {
+      conflicts_.add(file.filename().string(), conflict);
     }
-    if (files <= kFewFiles) {
+    for (const MergeResult::Winner& winner : result.found) {
+      times_.push_back({std::hash<std::string>()(winner.key), static_cast<std::uint32_t>(number),
+                        winner.median_us});
+    }
+    if (files.size() <= kFewFiles) {
       std::cerr << file.string() << ": " << added_text(result) << '\n';
     }
     ++merged_;
@@ -174,6 +188,8 @@ class Merge {
   std::unique_ptr<Store> store_;
   std::size_t merged_ = 0, failures_ = 0;  // numbers of files
   MergeResult sum_;                        // of all files
+  MergeConflicts conflicts_;
+  std::vector<AuditedTime> times_;
   ExitStatus status_ = ExitStatus::kGood;
 };
 
@@ -182,8 +198,8 @@ class Merge {
 void add_merge(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand(
       "merge",
-      "import winners, trials and binaries from other caches; reports conflicts, in which the "
-      "better-measured winner is kept");
+      "import winners, trials and binaries from other caches; of two winners for one problem, the "
+      "better-measured one is kept");
   const auto options = std::make_shared<MergeOptions>();
   verb->add_option("paths", options->paths,
                    "the cache files to import; a folder stands for its files *.db, without hidden "
@@ -192,6 +208,10 @@ void add_merge(CLI::App& app, ExitStatus& status) {
       ->check(CLI::ExistingPath.description(""));
   add_cache_option(*verb, options->cache);
   verb->footer(
+      "Lists problems that were tuned more than once and whose tunings disagree: with kernels that "
+      "are not in a tie, or with times that differ by more than 2 %. "
+      "Names the files whose winners took longer than those of other files for the same "
+      "problems, since their device may be slow. "
       "Merging a file again changes nothing. A file that cannot be merged does not stop the "
       "others. Ctrl-C ends the merge after the current file.\n"
       "Exit status: 0 success; 1 a file was not merged, or a folder has none; 2 the command line "
