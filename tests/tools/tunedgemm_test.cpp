@@ -279,9 +279,13 @@ TEST_CASE("explain shows the kernel of a call, the reason, and how to rebuild it
   REQUIRE_THAT(unknown.output, ContainsSubstring("because    model"));
   REQUIRE_THAT(unknown.output, ContainsSubstring("policy stored would run") &&
                                    ContainsSubstring(", served from M = 40, expected within "));
+  REQUIRE_THAT(unknown.output, ContainsSubstring("nearest    40x24x16 nn f32") &&
+                                   ContainsSubstring(": m is 40, not 41") &&
+                                   ContainsSubstring("cost       tuning it would take about "));
   const auto json =
       nlohmann::json::parse(shell.run(kCommand + "explain 41 24 16 --device host --json").output);
   REQUIRE(json["served"]["tuned_m"] == 40);
+  REQUIRE(json["nearest"][0]["differences"][0]["field"] == "m");
   REQUIRE(json["served"]["expected_loss"] >= 0);
   const ProgramResult other_device =
       shell.run("TUNEDGEMM_THREADS=1 " + kCommand + "explain 40 24 16 --device host");

@@ -15,6 +15,7 @@
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/best_of.h"
+#include "tools/tunedgemm/nearest_winners.h"
 #include "tools/tunedgemm/verbs.h"
 #include "tuner/m_ladder.h"
 #include "tuner/neighbours.h"
@@ -45,6 +46,8 @@ struct Explanation {
   std::optional<Hit> hit;
   Instance chosen;
   std::optional<ServedKernel> served;
+  std::vector<MissedWinner> nearest;  // if the problem has no winner
+  std::string cost;                   // of tuning it, if it has no winner
   std::string command_line;
   std::vector<Instance> ranked;
   std::vector<TrialRecord> trials;
@@ -86,6 +89,28 @@ std::optional<ServedKernel> served_kernel(Context& context, const Problem& canon
   return std::nullopt;
 }
 
+std::string seconds_text(double seconds) {
+  return rounded_text(seconds) + " s";
+}
+
+constexpr std::size_t kNearest = 3;
+
+// What a tuning would cost, by those before.
+std::string cost_text(const std::vector<WinnerWithState>& winners, const DeviceIdentity& device) {
+  double seconds = 0;
+  std::size_t tunings = 0;
+  for (const WinnerWithState& winner : winners) {
+    if (winner.record.device == device) {
+      seconds += winner.record.spent_seconds;
+      ++tunings;
+    }
+  }
+  return tunings == 0 ? ""
+                      : "tuning it would take about " +
+                            seconds_text(seconds / static_cast<double>(tunings)) +
+                            ", the mean of " + counted(tunings, "winner") + " of this device";
+}
+
 Explanation explain(Context& context, const Problem& problem) {
   Device& device = context.device();
   const DeviceLimits& limits = device.limits();
@@ -100,6 +125,9 @@ Explanation explain(Context& context, const Problem& problem) {
                                    .front();
   if (!result.hit) {
     result.served = served_kernel(context, result.problem, result.ranked);
+    const std::vector<WinnerWithState> winners = context.store().winners_with_state();
+    result.nearest = nearest_winners(result.problem, device.identity(), winners, kNearest);
+    result.cost = cost_text(winners, device.identity());
   }
   result.command_line = command_line(result.chosen.source(), limits);
   result.trials = context.store().trials({result.problem, device.identity(), device.toolchain()});
@@ -159,8 +187,19 @@ std::string workspace_text(const Launch& launch) {
                    (launch.workspace_is_optional ? ", optional" : "");
 }
 
-std::string seconds_text(double seconds) {
-  return rounded_text(seconds) + " s";
+void print_miss(const Explanation& explanation) {
+  std::string_view title = "nearest";
+  for (const MissedWinner& winner : explanation.nearest) {
+    const Problem& problem = winner.record.problem;
+    print_line(title, extents_text(problem) + " " + layout_text(problem) + " " +
+                          types_text(problem) + ", " +
+                          time_text(winner.record.measurement.median_us) + ": " +
+                          differences_text(winner));
+    title = "";
+  }
+  if (!explanation.cost.empty()) {
+    print_line("cost", explanation.cost);
+  }
 }
 
 void print_evidence(const Record& record) {
@@ -239,6 +278,8 @@ void print(const Explanation& explanation, Context& context, std::size_t width) 
   print_line("workspace", workspace_text(explanation.chosen.launch));
   if (explanation.hit) {
     print_evidence(explanation.hit->record);
+  } else {
+    print_miss(explanation);
   }
   print_prediction(explanation);
   print_command("rebuild", explanation.command_line);
@@ -258,6 +299,18 @@ void print_json(const Explanation& explanation) {
                       {"tuned_on", served->tuned_on}};
     json["served"]["expected_loss"] =
         served->expected_loss ? Json(*served->expected_loss) : Json(nullptr);
+  }
+  json["nearest"] = Json::array();
+  for (const MissedWinner& winner : explanation.nearest) {
+    Json differences = Json::array();
+    for (const auto& [field, tuned, asked] : winner.differences) {
+      differences.push_back({{"field", field}, {"tuned", tuned}, {"asked", asked}});
+    }
+    json["nearest"].push_back({{"problem", to_text(winner.record.problem)},
+                               {"device", winner.record.device.name},
+                               {"state", winner.state},
+                               {"median_us", winner.record.measurement.median_us},
+                               {"differences", std::move(differences)}});
   }
   json["record"] = explanation.hit ? to_json(explanation.hit->record) : nullptr;
   std::cout << json_text(json, 2) << '\n';
