@@ -14,6 +14,15 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Numbers = std::vector<std::int64_t>;
 
+TEST_CASE("The interval of a median needs six samples") {
+  Measurement measurement;
+  CHECK(interval_text(measurement) == "-");
+  measurement.samples_us = {10, 12, 11, 14, 13};
+  CHECK(interval_text(measurement) == "-");
+  measurement.samples_us.push_back(15);
+  CHECK(interval_text(measurement) == "10.0 us to 15.0 us");
+}
+
 TEST_CASE("Numbers keep three significant digits") {
   REQUIRE(rounded_text(0) == "0.00");
   REQUIRE(rounded_text(0.01234) == "0.0123");

@@ -1,6 +1,7 @@
 #include "tools/shared/results.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -9,6 +10,10 @@
 
 namespace tunedgemm::internal {
 namespace {
+
+Json finite_or_null(double us) {
+  return std::isfinite(us) ? Json(us) : Json(nullptr);
+}
 
 Json time_or_null(double us) {
   return us > 0 ? Json(us) : Json(nullptr);
@@ -80,6 +85,7 @@ Json to_json(const Shape& shape) {
 Json to_json(const Record& record) {
   const Problem& problem = record.problem;
   const double median_us = record.measurement.median_us;
+  const Interval interval = interval_of(record.measurement);
   return {{"device", record.device.name},
           {"compiler", record.toolchain.compiler},
           {"driver", record.toolchain.driver},
@@ -96,6 +102,8 @@ Json to_json(const Record& record) {
           {"median_us", median_us},
           {"low_us", record.measurement.low_us},
           {"high_us", record.measurement.high_us},
+          {"interval_low_us", finite_or_null(interval.low)},
+          {"interval_high_us", finite_or_null(interval.high)},
           {"gflops", median_us > 0 ? Json(flops(problem) / median_us / 1e3) : Json(nullptr)},
           {"default_us", time_or_null(record.default_us)},
           {"naive_us", time_or_null(record.naive_us)},

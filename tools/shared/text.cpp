@@ -8,7 +8,6 @@
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/colour.h"
-#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -133,6 +132,16 @@ std::string speedup_text(double slower_us, double faster_us) {
 
 std::string spread_text(const Measurement& measurement) {
   return measurement.samples_us.size() < 2 ? "-" : spread_text(relative_spread(measurement));
+}
+
+Interval interval_of(const Measurement& measurement) {
+  return median_interval({measurement.samples_us.begin(), measurement.samples_us.end()});
+}
+
+std::string interval_text(const Measurement& measurement) {
+  const Interval interval = interval_of(measurement);
+  return std::isfinite(interval.low) ? time_text(interval.low) + " to " + time_text(interval.high)
+                                     : "-";
 }
 
 std::string spread_text(double relative) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cache/record.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 
@@ -24,6 +25,10 @@ std::string rounded_text(double value);
 std::string speedup_text(double slower_us, double faster_us);
 /// The relative_spread of the samples, such as "±0.4 %"; "-" for fewer than two samples.
 std::string spread_text(const Measurement& measurement);
+/// The 95 % interval of the median: "12.2 us to 12.4 us"; "-" for fewer than 6 samples.
+std::string interval_text(const Measurement& measurement);
+/// Unbounded for fewer than 6 samples.
+Interval interval_of(const Measurement& measurement);
 /// A relative spread of 0.004 as "±0.4 %".
 std::string spread_text(double relative);
 /// Giga-operations per second, as rounded_text; "-" if there is no time.

@@ -56,6 +56,7 @@ void print_wide_table(const std::vector<WinnerWithState>& winners) {
                {"epilogue"},
                {"time", Align::kRight},
                {"spread", Align::kRight},
+               {"95 % interval", Align::kRight},
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
                {"vs default", Align::kRight},
@@ -70,10 +71,11 @@ void print_wide_table(const std::vector<WinnerWithState>& winners) {
     const double us = record.measurement.median_us;
     table.add({record.device.name, names, extents_text(problem), types_text(problem),
                layout_text(problem), epilogue_text(problem), time_text(us),
-               spread_text(record.measurement), gflops_text(flops(problem), us),
-               speedup_text(record.naive_us, us), speedup_text(record.default_us, us),
-               std::to_string(record.ties.size()), state, compiler_text(record.toolchain.compiler),
-               record.tuned_at, record.family + " " + to_text(record.config), record.remark});
+               spread_text(record.measurement), interval_text(record.measurement),
+               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
+               speedup_text(record.default_us, us), std::to_string(record.ties.size()), state,
+               compiler_text(record.toolchain.compiler), record.tuned_at,
+               record.family + " " + to_text(record.config), record.remark});
   }
   table.print(std::cout);
 }

@@ -204,9 +204,9 @@ void print_miss(const Explanation& explanation) {
 
 void print_evidence(const Record& record) {
   const double us = record.measurement.median_us;
-  print_line("time", time_text(us) + " (20th to 80th percentile " +
-                         time_text(record.measurement.low_us) + " to " +
-                         time_text(record.measurement.high_us) + "), " +
+  print_line("time", time_text(us) + " (95 % interval " + interval_text(record.measurement) +
+                         ", 20th to 80th percentile " + time_text(record.measurement.low_us) +
+                         " to " + time_text(record.measurement.high_us) + "), " +
                          gflops_text(flops(record.problem), us) + " GFLOP/s");
   print_line("compared", speedup_text(record.default_us, us) + " as fast as the default config, " +
                              speedup_text(record.naive_us, us) + " as the baseline kernel, " +
