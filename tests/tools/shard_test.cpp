@@ -21,6 +21,10 @@ using Catch::Matchers::ContainsSubstring;
 constexpr std::array kVariables{"OMPI_COMM_WORLD_RANK",
                                 "OMPI_COMM_WORLD_SIZE",
                                 "OMPI_COMM_WORLD_LOCAL_RANK",
+                                "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                "MPI_LOCALNRANKS",
+                                "LOCAL_WORLD_SIZE",
+                                "SLURM_NTASKS_PER_NODE",
                                 "PMI_RANK",
                                 "PMI_SIZE",
                                 "MPI_LOCALRANKID",
@@ -120,6 +124,9 @@ TEST_CASE("Each launcher tells the rank within the machine") {
   CHECK(local_rank(
             {{"SLURM_PROCID", "9"}, {"SLURM_STEP_NUM_TASKS", "12"}, {"SLURM_LOCALID", "4"}}) == 4);
   CHECK(local_rank({{"JOB_COMPLETION_INDEX", "3"}}) == std::nullopt);
+  const Environment four_of_a_machine(std::map<std::string, std::string>{
+      {"RANK", "9"}, {"WORLD_SIZE", "12"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}});
+  CHECK(launched().value().local_count == 4);
 }
 
 TEST_CASE("The tasks of a job array are shards, wherever the array begins") {

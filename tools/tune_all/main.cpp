@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tools/shared/options.h"
@@ -36,6 +37,7 @@ struct CommandLine {
   std::string shard;
   std::string results;
   std::string audit;
+  std::size_t processes_of_machine = 1;  // of a cluster job
   SessionOptions session;
   bool dry_run = false;
   bool json = false;
@@ -275,7 +277,7 @@ std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
   std::vector<std::unique_ptr<Context>> contexts;
   for (const std::string& name : names) {
     ContextOptions options = to_context_options({.device = name, .cache = line.context.cache});
-    options.device.compiling_devices = static_cast<int>(names.size());
+    options.device.compiling_devices = static_cast<int>(names.size() * line.processes_of_machine);
     if (!line.in_process) {
       options.worker_command = worker_command();
     }
@@ -302,6 +304,10 @@ std::optional<Shard> choose_shard(CommandLine& line) {
   }
   const auto process = line.shard.starts_with("auto") ? launched() : std::nullopt;
   const Shard shard = parse_shard(line.shard, process);
+  // A process that is bound to some of the CPUs has these for itself.
+  if (process && std::thread::hardware_concurrency() == sysconf(_SC_NPROCESSORS_ONLN)) {
+    line.processes_of_machine = process->local_count;
+  }
   if (process && process->local_rank && line.context.device == "auto" && line.devices.empty()) {
     line.context.device = device_of(*process->local_rank,
                                     static_cast<std::size_t>(cuda_backend().device_count(nullptr)));

@@ -19,17 +19,19 @@ struct Launcher {
   const char* index;
   const char* count;
   const char* local_rank;
+  const char* local_count;
 };
 
 // A process that several launchers started, one through the other, has the variables of all of
 // them. Here the inner one comes first: mpirun and torchrun start processes through srun, not the
 // other way round.
 constexpr std::array<Launcher, 4> kLaunchers{{
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     // Not SLURM_NTASKS: a batch script has that as well, but runs only once.
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
 }};
 
 std::optional<std::size_t> parse_count(std::string_view text) {
@@ -85,7 +87,8 @@ std::optional<Launched> rank() {
       return Launched{.by = std::string(launcher.index) + " of " + launcher.count,
                       .index = *index,
                       .count = count,
-                      .local_rank = number_in(launcher.local_rank)};
+                      .local_rank = number_in(launcher.local_rank),
+                      .local_count = number_in(launcher.local_count).value_or(1)};
     }
   }
   return std::nullopt;
@@ -140,7 +143,8 @@ std::optional<Launched> launched() {
     return Launched{.by = task->by + ", " + process->by,
                     .index = task->index * *process->count + process->index,
                     .count = *task->count * *process->count,
-                    .local_rank = process->local_rank};
+                    .local_rank = process->local_rank,
+                    .local_count = process->local_count};
   }
   if (task || process) {
     return task ? task : process;

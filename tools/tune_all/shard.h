@@ -26,6 +26,7 @@ struct Launched {
   std::size_t index = 0;
   std::optional<std::size_t> count;       ///< Kubernetes does not tell it
   std::optional<std::size_t> local_rank;  ///< among the processes of this machine
+  std::size_t local_count = 1;            ///< their number, as far as the launcher tells it
 };
 
 /// Reads the variables of Open MPI, MPICH and Intel MPI, torchrun, srun, Slurm job arrays and
