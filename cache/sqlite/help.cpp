@@ -122,6 +122,7 @@ View help_of_missing() {
               {"name", "", "names from programs and lists, such as those of layers; mostly empty"},
               {"nearest_tuned_m", "",
                "nearest M with a winner that policy stored may run; null if there is none"},
+              {"problem_text", "", "the whole problem, for the column problem of a list"},
           })};
 }
 

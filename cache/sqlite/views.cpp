@@ -193,7 +193,8 @@ std::string missing() {
        r.problem,
        r.name,
        )sql" +
-         nearest_tuned_m() + R"sql( AS nearest_tuned_m
+         nearest_tuned_m() + R"sql( AS nearest_tuned_m,
+       p.text AS problem_text
 FROM request r
 JOIN problem p ON p.id = r.problem
 JOIN device d ON d.id = r.device

@@ -31,7 +31,7 @@ std::vector<MissedWinner> nearest(const Problem& asked, const std::vector<Winner
 TEST_CASE("Packed matrices of other extents differ in the extents alone") {
   const auto found = nearest(problem(500, 768, 64), {winner(problem(512, 768, 64))});
   REQUIRE(found.size() == 1);
-  REQUIRE(found[0].differences == std::vector<Difference>{{"m", "512", "500"}});
+  REQUIRE(found[0].differences == std::vector<DifferingField>{{"m", "512", "500"}});
   REQUIRE(differences_text(found[0]) == "m is 512, not 500");
 }
 
@@ -42,9 +42,9 @@ TEST_CASE("A stride, an alignment or a bias that differs is named with both valu
   asked.bias = Bias::kPerRow;
   const auto found = nearest(asked, {winner(problem(512, 768, 64))});
   REQUIRE(found[0].differences ==
-          std::vector<Difference>{{"leading_dimension_a", "64", "72"},
-                                  {"alignment_b", "16", "2"},
-                                  {"bias", "none", std::string(name(Bias::kPerRow))}});
+          std::vector<DifferingField>{{"leading_dimension_a", "64", "72"},
+                                      {"alignment_b", "16", "2"},
+                                      {"bias", "none", std::string(name(Bias::kPerRow))}});
 }
 
 TEST_CASE("A batch stride is a difference only if it does not follow from the extents") {
@@ -59,10 +59,10 @@ TEST_CASE("A batch stride is a difference only if it does not follow from the ex
   smaller.b.batch_stride = 64 * 768;
   smaller.c.batch_stride = smaller.d.batch_stride = 256 * 768;
   CHECK(nearest(smaller, {winner(batched)})[0].differences ==
-        std::vector<Difference>{{"m", "512", "256"}});
+        std::vector<DifferingField>{{"m", "512", "256"}});
   smaller.a.batch_stride = 0;
   CHECK(nearest(smaller, {winner(batched)})[0].differences ==
-        std::vector<Difference>{{"m", "512", "256"}, {"batch_stride_a", "32768", "0"}});
+        std::vector<DifferingField>{{"m", "512", "256"}, {"batch_stride_a", "32768", "0"}});
 }
 
 TEST_CASE("The nearest winner differs in few fields, then little in its extents") {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/context/context.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
@@ -95,6 +96,32 @@ TEST_CASE("tune-all exits with 3 without the device or a writable cache") {
   CAPTURE(cache.errors);
   REQUIRE(cache.status == 3);
   REQUIRE_THAT(cache.errors, ContainsSubstring("/proc/nowhere/cache.db cannot be written"));
+}
+
+TEST_CASE("The requests of a cache are a list for tune-all, after a query with sqlite3") {
+  const Shell shell;
+  {
+    ContextOptions options;
+    options.backend = &host_backend();
+    options.store.path = shell.cache();
+    const auto context = Context::create(options);
+    Problem problem = make_problem(24, 40, 17, DataType::kF32, DataType::kF32, DataType::kF32);
+    problem.a.leading_dimension = 19;
+    problem.a.alignment_bytes = 4;
+    problem.bias = Bias::kPerRow;
+    context->store().note_request(problem, context->device().identity(), 3, "up");
+  }
+  const ProgramResult list = shell.run(
+      "sqlite3 -readonly -csv -header cache.db 'SELECT problem_text AS problem, name FROM missing "
+      "ORDER BY calls DESC' > requests.csv");
+  CAPTURE(list.errors);
+  REQUIRE(list.status == 0);
+  const ProgramResult tuned = shell.run(kQuick + "requests.csv");
+  CAPTURE(tuned.output, tuned.errors);
+  REQUIRE(tuned.status == 0);
+  REQUIRE_THAT(tuned.output, ContainsSubstring("up") && ContainsSubstring("1 tuned"));
+  const ProgramResult left = shell.run("sqlite3 -readonly cache.db 'SELECT count(*) FROM missing'");
+  REQUIRE(left.output == "0\n");
 }
 
 TEST_CASE("A dry run estimates and stores no winners") {

@@ -43,10 +43,10 @@ std::string text_of(const FieldValue& value) {
   return number != nullptr ? std::to_string(*number) : std::get<std::string>(value);
 }
 
-std::vector<Difference> differences_of(const Problem& tuned, const Problem& asked) {
+std::vector<DifferingField> differences_of(const Problem& tuned, const Problem& asked) {
   const Problem tuned_marked = with_packed_strides_marked(tuned);
   const Problem asked_marked = with_packed_strides_marked(asked);
-  std::vector<Difference> differences;
+  std::vector<DifferingField> differences;
   for (const ProblemField& field : problem_fields()) {
     const auto tuned_values = field.values(tuned), asked_values = field.values(asked);
     const auto left = field.values(tuned_marked), right = field.values(asked_marked);
@@ -60,10 +60,11 @@ std::vector<Difference> differences_of(const Problem& tuned, const Problem& aske
   return differences;
 }
 
-std::size_t other_fields_than_extents(const std::vector<Difference>& differences) {
-  return static_cast<std::size_t>(std::ranges::count_if(differences, [](const Difference& each) {
-    return std::ranges::find(kExtentNames, each.field) == kExtentNames.end();
-  }));
+std::size_t other_fields_than_extents(const std::vector<DifferingField>& differences) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(differences, [](const DifferingField& each) {
+        return std::ranges::find(kExtentNames, each.field) == kExtentNames.end();
+      }));
 }
 
 // In powers of two.

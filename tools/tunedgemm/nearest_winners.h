@@ -12,18 +12,18 @@
 namespace tunedgemm::internal {
 
 /// A field in which a winner's problem differs. The values are as in the cache's table `problem`.
-struct Difference {
+struct DifferingField {
   std::string field;  ///< "alignment_a", "m", "device"
   std::string tuned;
   std::string asked;
 
-  friend bool operator==(const Difference&, const Difference&) = default;
+  friend bool operator==(const DifferingField&, const DifferingField&) = default;
 };
 
 struct MissedWinner {
   Record record;
-  std::string state;                    ///< WinnerWithState::state
-  std::vector<Difference> differences;  ///< empty: only its state keeps a call from using it
+  std::string state;                        ///< WinnerWithState::state
+  std::vector<DifferingField> differences;  ///< empty: only its state keeps a call from using it
 };
 
 /// At most `count` winners, the nearest first. A winner with fewer differences in other fields than
