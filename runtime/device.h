@@ -3,6 +3,7 @@
 // Device: the runtime's interface to a processor, in terms common to CPU and GPU. runtime/cuda and
 // runtime/host implement it; code that uses this header does not know which of the two it has.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -220,6 +221,9 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
     bool throttled = false;
   };
   virtual Clock clock() = 0;
+  /// Another process that has used the device since then, as far as the device can tell: "process
+  /// 1650 (python3)"; else "".
+  virtual std::string neighbour(std::chrono::system_clock::time_point since) = 0;
 
   /// Whether this is the calling thread's current device (Backend::current_ordinal). May return
   /// false for the current device if the check would be slow. Part of the hot path.

@@ -80,6 +80,9 @@ class Evaluator {
     bool throttled = false;
   };
   virtual Clock clock() = 0;
+  /// Another process that has used the device during this tuning: "process 1650 (python3)"; "" if
+  /// none has, or nothing is known.
+  virtual std::string neighbour() = 0;
 
   /// Seconds since some fixed moment. All time comes from the evaluator, so that a simulated device
   /// has simulated time.

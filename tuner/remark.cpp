@@ -67,6 +67,10 @@ std::string why_noisy(const Measurement& winner, const FinalsReport& finals) {
   return joined_remarks(scatter, clock);
 }
 
+std::string why_shared(const std::string& neighbour) {
+  return neighbour.empty() ? "" : "busy device: " + neighbour + " used it, so tune again";
+}
+
 std::string joined_remarks(std::string_view first, std::string_view second) {
   return std::string(first) + (first.empty() || second.empty() ? "" : "; ") + std::string(second);
 }

@@ -29,6 +29,9 @@ std::string why_default_was_kept(std::string_view remark);
 /// rounds of the finals were repeated because the clock had dropped.
 std::string why_noisy(const Measurement& winner, const FinalsReport& finals);
 
+/// "busy device: process 1650 (python3) used it, so tune again". Empty if `neighbour` is.
+std::string why_shared(const std::string& neighbour);
+
 /// The two remarks, joined by "; "; an empty one is left out.
 std::string joined_remarks(std::string_view first, std::string_view second);
 

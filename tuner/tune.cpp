@@ -220,9 +220,12 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
     Record record = record_of(task, finalists, decision, trial_log);
     record.naive_us = screening.baseline_us();
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
-    record.complete = screening.tried_all() && finals.enough && !only_those_that_ran;
-    record.remark =
-        joined_remarks(remark_of(decision, finalists, record, finals), remark_on(crashes));
+    const std::string neighbour = evaluator.neighbour();
+    record.complete =
+        screening.tried_all() && finals.enough && !only_those_that_ran && neighbour.empty();
+    record.remark = joined_remarks(
+        joined_remarks(remark_of(decision, finalists, record, finals), remark_on(crashes)),
+        why_shared(neighbour));
     record.compile_seconds = seconds.compile;
     record.check_seconds = seconds.check;
     record.screen_seconds = seconds.screen;

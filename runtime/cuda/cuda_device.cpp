@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -286,6 +287,17 @@ std::variant<double, Rejection> CudaDevice::time(const TimedLaunch& timed, int l
 
 Device::Clock CudaDevice::clock() {
   return nvml_ ? Clock{nvml_->sm_clock_mhz(), nvml_->throttled()} : Clock{};
+}
+
+std::string CudaDevice::neighbour(std::chrono::system_clock::time_point since) {
+  const auto pid = nvml_ ? nvml_->busy_neighbour(since) : std::nullopt;
+  if (!pid) {
+    return "";
+  }
+  std::ifstream file("/proc/" + std::to_string(*pid) + "/comm");
+  std::string program;
+  std::getline(file, program);
+  return "process " + std::to_string(*pid) + (program.empty() ? "" : " (" + program + ")");
 }
 
 // A thread that has chosen no device uses device 0, as in the CUDA runtime.

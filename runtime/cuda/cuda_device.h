@@ -58,6 +58,7 @@ class CudaDevice final : public Device, private HardwareProbe {
 
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override;
+  std::string neighbour(std::chrono::system_clock::time_point since) override;
   bool is_current() const noexcept override;
 
   std::string describe(int error) const override { return driver_->describe(error); }

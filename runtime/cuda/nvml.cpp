@@ -1,15 +1,19 @@
 #include "runtime/cuda/nvml.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 namespace tunedgemm::internal::cuda {
 namespace {
 
 // The manual's numbers ("NVML API Reference Guide").
 constexpr int kNvmlSuccess = 0;
+constexpr std::size_t kMostProcesses = 128;
 constexpr int kNvmlClockSm = 1;
 constexpr unsigned long long kHardwareSlowdown = 0x08;
 constexpr unsigned long long kSoftwareThermalSlowdown = 0x20;
@@ -17,6 +21,21 @@ constexpr unsigned long long kHardwareThermalSlowdown = 0x40;
 constexpr unsigned long long kHardwarePowerBrake = 0x80;
 constexpr unsigned long long kThrottleReasons =
     kHardwareSlowdown | kSoftwareThermalSlowdown | kHardwareThermalSlowdown | kHardwarePowerBrake;
+
+// nvmlProcessInfo_v2_t
+struct Process {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+
+// nvmlProcessUtilizationSample_t; utilizations in percent
+struct Utilization {
+  unsigned pid;
+  unsigned long long timestamp_us;  // since 1970
+  unsigned sm, memory, encoder, decoder;
+};
+constexpr unsigned kBusyPercent = 5;
 
 template <typename Function>
 bool find(void* library, const char* symbol, Function*& function) {
@@ -33,6 +52,9 @@ struct Nvml::Functions {
   int (*power_limit)(void*, unsigned*) = nullptr;
   int (*clock)(void*, int, unsigned*) = nullptr;
   int (*throttle_reasons)(void*, unsigned long long*) = nullptr;
+  // Null in old drivers.
+  int (*processes)(void*, unsigned*, Process*) = nullptr;
+  int (*utilizations)(void*, Utilization*, unsigned*, unsigned long long) = nullptr;
 };
 
 std::unique_ptr<const Nvml> Nvml::open(const std::string& pci_bus_id) {
@@ -50,6 +72,8 @@ std::unique_ptr<const Nvml> Nvml::open(const std::string& pci_bus_id) {
   if (!complete || functions->init() != kNvmlSuccess) {
     return nullptr;
   }
+  find(library, "nvmlDeviceGetComputeRunningProcesses_v3", functions->processes);
+  find(library, "nvmlDeviceGetProcessUtilization", functions->utilizations);
   void* device = nullptr;
   if (functions->device_by_bus_id(pci_bus_id.c_str(), &device) != kNvmlSuccess) {
     return nullptr;
@@ -78,6 +102,36 @@ bool Nvml::throttled() const {
   unsigned long long reasons = 0;
   return functions_->throttle_reasons(device_, &reasons) == kNvmlSuccess &&
          (reasons & kThrottleReasons) != 0;
+}
+
+// The caller's parent does not count: a worker's parent shares the GPU, and waits for it.
+std::optional<int> Nvml::busy_neighbour(std::chrono::system_clock::time_point since) const {
+  if (functions_->processes == nullptr || functions_->utilizations == nullptr) {
+    return std::nullopt;
+  }
+  const auto own = static_cast<unsigned>(getpid());
+  std::vector<Process> processes(kMostProcesses);
+  auto count = static_cast<unsigned>(processes.size());
+  if (functions_->processes(device_, &count, processes.data()) != kNvmlSuccess) {
+    return std::nullopt;
+  }
+  processes.resize(count);
+  if (std::ranges::find(processes, own, &Process::pid) == processes.end()) {
+    return std::nullopt;
+  }
+  const auto since_us = static_cast<unsigned long long>(
+      std::chrono::duration_cast<std::chrono::microseconds>(since.time_since_epoch()).count());
+  std::vector<Utilization> samples(kMostProcesses);
+  count = static_cast<unsigned>(samples.size());
+  if (functions_->utilizations(device_, samples.data(), &count, since_us) != kNvmlSuccess) {
+    return std::nullopt;
+  }
+  samples.resize(count);
+  const auto busy = std::ranges::find_if(samples, [&](const Utilization& sample) {
+    return sample.pid != own && sample.pid != static_cast<unsigned>(getppid()) &&
+           sample.sm > kBusyPercent && sample.timestamp_us >= since_us;
+  });
+  return busy == samples.end() ? std::nullopt : std::optional(static_cast<int>(busy->pid));
 }
 
 // The file's first line: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.03  Release ...";

@@ -1,9 +1,11 @@
 #pragma once
 
-// Nvml: NVIDIA's management library. It reports the power limit, the current clock and throttling,
-// which the driver API does not. It is opened at run time, and may be missing.
+// Nvml: NVIDIA's management library. It reports the power limit, the current clock, throttling and
+// the processes that use a GPU, which the driver API does not. It is opened at run time, and may be missing.
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tunedgemm::internal::cuda {
@@ -20,6 +22,10 @@ class Nvml {
   /// Whether the clock is reduced, except because of idleness or the power limit. The power limit
   /// does not count, because a large multiplication normally reaches it.
   bool throttled() const;
+  /// The pid of another process that has kept the SMs busy for more than 5 % of a time since then.
+  /// NVML samples about twice a second. Empty also if that cannot be told: this process is not
+  /// among those of the GPU, because it has another PID namespace or runs under MPS.
+  std::optional<int> busy_neighbour(std::chrono::system_clock::time_point since) const;
 
  private:
   struct Functions;

@@ -163,6 +163,10 @@ Evaluator::Clock DeviceEvaluator::clock() {
   return {now.mhz, now.throttled};
 }
 
+std::string DeviceEvaluator::neighbour() {
+  return device_.neighbour(began_);
+}
+
 double DeviceEvaluator::now_seconds() {
   return std::chrono::duration<double>(SteadyClock::now().time_since_epoch()).count();
 }

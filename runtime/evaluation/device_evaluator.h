@@ -8,6 +8,7 @@
 // find their inputs in a cache. The reference implementation (kernel_templates/cuda/reference)
 // shares no arithmetic with the candidates; only the linked-in kernel uses its activations.
 
+#include <chrono>
 #include <memory>
 #include <span>
 
@@ -45,6 +46,7 @@ class DeviceEvaluator final : public Evaluator {
   double cool_down_seconds() const override;
   void cool_down(double seconds) override;
   Clock clock() override;
+  std::string neighbour() override;
   double now_seconds() override;
   double roofline_us() const override;
 
@@ -66,6 +68,7 @@ class DeviceEvaluator final : public Evaluator {
   class Verifier* verifier_ = nullptr;  ///< owned by runner_
   std::unique_ptr<class TrialRunner> runner_;
   bool is_warm_ = false;
+  std::chrono::system_clock::time_point began_ = std::chrono::system_clock::now();
 };
 
 }  // namespace tunedgemm::internal

@@ -30,6 +30,7 @@ class WatchedEvaluator final : public Evaluator {
   void cool_down(double seconds) override { watched_.cool_down(seconds); }
   double cool_down_seconds() const override { return watched_.cool_down_seconds(); }
   Clock clock() override { return watched_.clock(); }
+  std::string neighbour() override { return watched_.neighbour(); }
   double now_seconds() override { return watched_.now_seconds(); }
   double roofline_us() const override { return watched_.roofline_us(); }
 

@@ -51,6 +51,7 @@ class HostDevice : public Device {
 
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override;
+  std::string neighbour(std::chrono::system_clock::time_point) override { return ""; }
   bool is_current() const noexcept override { return true; }
   std::string describe(int error) const override;
 

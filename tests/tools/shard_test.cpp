@@ -238,6 +238,24 @@ TEST_CASE("An audit gives one shape in N to two shards") {
   CHECK(twice == 4);
 }
 
+TEST_CASE("All shards take part in an audit, and have about as many shapes as the others") {
+  for (const std::size_t count : {2U, 3U, 4U, 8U, 16U}) {
+    for (const std::size_t audit : {2U, 4U, 8U, 16U}) {
+      std::size_t least = 512, most = 0;
+      for (std::size_t index = 0; index < count; ++index) {
+        const ShardOfList part = part_of(list_of(512), {index, count}, audit);
+        const auto audited = static_cast<std::size_t>(std::ranges::count(part.is_audited, true));
+        CAPTURE(count, audit, index, audited);
+        CHECK(audited > 0);
+        least = std::min(least, part.work.shapes.size());
+        most = std::max(most, part.work.shapes.size());
+      }
+      CAPTURE(count, audit, least, most);
+      CHECK(static_cast<double>(most) <= 1.25 * static_cast<double>(least));
+    }
+  }
+}
+
 TEST_CASE("The part of an audit is one in N") {
   CHECK(parse_audit("1/16") == 16);
   for (const char* text : {"16", "2/16", "1/0", "1/", "0.1", "1/-2"}) {

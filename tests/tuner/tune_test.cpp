@@ -155,6 +155,15 @@ TEST_CASE("A tuning on a busy machine says so, and one on an idle machine has no
   CHECK(idle.run().record->remark.empty());
 }
 
+TEST_CASE("A tuning beside another process on the device is incomplete, and says why") {
+  Bench shared;
+  shared.device.other_process = "process 1650 (python3)";
+  shared.add({100, 50});
+  const Record record = shared.run().record.value();
+  CHECK(record.remark.find("busy device: process 1650 (python3) used it") != std::string::npos);
+  CHECK_FALSE(record.complete);
+}
+
 TEST_CASE("A budget that is too small to decide is reported before it is spent") {
   const DecisionCost cost{
       .seconds_per_candidate = 0.1, .launch_us = 1000, .cool_down_seconds = 0.004};

@@ -1,10 +1,12 @@
 // Tests the choice of a call's device, the owner of the call's memory, and whether this process may
 // use the device.
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -13,6 +15,7 @@
 
 #include "runtime/calls/process_contexts.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
+#include "tests/runtime/fake_cuda/fake_nvml.h"
 #include "tests/runtime/support/c_program.h"
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
@@ -119,6 +122,24 @@ TEST_CASE(
   }
   CHECK(plan_by_c(context, product, product.buffers()) == TUNEDGEMM_STATUS_OK);
   tunedgemm_context_destroy(context);
+}
+
+TEST_CASE("A process that keeps the GPU busy is noticed, one that only has memory there is not") {
+  const FakeGpu gpu;
+  void* const nvml = dlopen(TUNEDGEMM_FAKE_NVML, RTLD_NOW | RTLD_LOCAL);
+  const auto set = reinterpret_cast<SetNeighbour>(dlsym(nvml, kSetNeighbourSymbol));
+  const auto context = open_context(Policy::kCompile, 0);
+  const auto neighbour = [&](const Neighbour& other) {
+    set(&other);
+    return context->device().neighbour(std::chrono::system_clock::now() - std::chrono::seconds(1));
+  };
+  const auto pid = static_cast<unsigned>(getppid());
+  CHECK(neighbour({.pid = 1, .sm_percent = 97}).starts_with("process 1"));
+  CHECK(neighbour({.pid = 1, .sm_percent = 3}).empty());
+  CHECK(neighbour({.pid = 1, .sm_percent = 97, .age_us = 2'000'000}).empty());
+  CHECK(neighbour({.pid = 1, .sm_percent = 97, .shows_this_process = false}).empty());
+  CHECK(neighbour({.pid = pid, .sm_percent = 97}).empty());
+  CHECK(neighbour({}).empty());
 }
 
 TEST_CASE("A missing device is refused with a message") {

@@ -78,6 +78,7 @@ class PlainDevice : public Device {
   std::unique_ptr<StreamCapture> capture_of(StreamHandle) const override { return nullptr; }
   std::variant<double, Rejection> time(const TimedLaunch& timed, int launches) override;
   Clock clock() override { return {}; }
+  std::string neighbour(std::chrono::system_clock::time_point) override { return ""; }
   bool is_current() const noexcept override { return true; }
   std::string describe(int error) const override { return "error " + std::to_string(error); }
 

@@ -48,6 +48,7 @@ class SimulatedDevice final : public Evaluator {
   }
   double cool_down_seconds() const override { return cool_down_before_sample; }
   Clock clock() override;
+  std::string neighbour() override { return other_process; }
   double now_seconds() override { return now; }
   double roofline_us() const override { return least_us; }
 
@@ -58,6 +59,7 @@ class SimulatedDevice final : public Evaluator {
   int batch = 0;
   int compilers = 0;  ///< that compile announced candidates; 0: prepare() compiles
   double cool_down_before_sample = 0;
+  std::string other_process;  ///< that uses the device
   std::function<double(double)> clock_ratio;  ///< as a function of time; empty: always 1
 
   // Observations: read them after a tuning.
