@@ -1,7 +1,8 @@
 #pragma once
 
 // Nvml: NVIDIA's management library. It reports the power limit, the current clock, throttling and
-// the processes that use a GPU, which the driver API does not. It is opened at run time, and may be missing.
+// the processes that use a GPU, which the driver API does not. It is opened at run time, and may be
+// missing.
 
 #include <chrono>
 #include <memory>

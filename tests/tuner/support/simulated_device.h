@@ -59,7 +59,7 @@ class SimulatedDevice final : public Evaluator {
   int batch = 0;
   int compilers = 0;  ///< that compile announced candidates; 0: prepare() compiles
   double cool_down_before_sample = 0;
-  std::string other_process;  ///< that uses the device
+  std::string other_process;                  ///< that uses the device
   std::function<double(double)> clock_ratio;  ///< as a function of time; empty: always 1
 
   // Observations: read them after a tuning.
