@@ -22,19 +22,6 @@ constexpr unsigned long long kHardwarePowerBrake = 0x80;
 constexpr unsigned long long kThrottleReasons =
     kHardwareSlowdown | kSoftwareThermalSlowdown | kHardwareThermalSlowdown | kHardwarePowerBrake;
 
-// nvmlProcessInfo_v2_t
-struct Process {
-  unsigned pid;
-  unsigned long long used_memory;
-  unsigned gpu_instance, compute_instance;
-};
-
-// nvmlProcessUtilizationSample_t; utilizations in percent
-struct Utilization {
-  unsigned pid;
-  unsigned long long timestamp_us;  // since 1970
-  unsigned sm, memory, encoder, decoder;
-};
 constexpr unsigned kBusyPercent = 5;
 
 template <typename Function>
@@ -47,6 +34,20 @@ bool find(void* library, const char* symbol, Function*& function) {
 
 // The library stays open, because it is small, and the driver may also use it.
 struct Nvml::Functions {
+  // nvmlProcessInfo_v2_t
+  struct Process {
+    unsigned pid;
+    unsigned long long used_memory;
+    unsigned gpu_instance, compute_instance;
+  };
+
+  // nvmlProcessUtilizationSample_t; utilizations in percent
+  struct Utilization {
+    unsigned pid;
+    unsigned long long timestamp_us;  // since 1970
+    unsigned sm, memory, encoder, decoder;
+  };
+
   int (*init)() = nullptr;
   int (*device_by_bus_id)(const char*, void**) = nullptr;
   int (*power_limit)(void*, unsigned*) = nullptr;
@@ -110,24 +111,24 @@ std::optional<int> Nvml::busy_neighbour(std::chrono::system_clock::time_point si
     return std::nullopt;
   }
   const auto own = static_cast<unsigned>(getpid());
-  std::vector<Process> processes(kMostProcesses);
+  std::vector<Functions::Process> processes(kMostProcesses);
   auto count = static_cast<unsigned>(processes.size());
   if (functions_->processes(device_, &count, processes.data()) != kNvmlSuccess) {
     return std::nullopt;
   }
   processes.resize(count);
-  if (std::ranges::find(processes, own, &Process::pid) == processes.end()) {
+  if (std::ranges::find(processes, own, &Functions::Process::pid) == processes.end()) {
     return std::nullopt;
   }
   const auto since_us = static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::microseconds>(since.time_since_epoch()).count());
-  std::vector<Utilization> samples(kMostProcesses);
+  std::vector<Functions::Utilization> samples(kMostProcesses);
   count = static_cast<unsigned>(samples.size());
   if (functions_->utilizations(device_, samples.data(), &count, since_us) != kNvmlSuccess) {
     return std::nullopt;
   }
   samples.resize(count);
-  const auto busy = std::ranges::find_if(samples, [&](const Utilization& sample) {
+  const auto busy = std::ranges::find_if(samples, [&](const Functions::Utilization& sample) {
     return sample.pid != own && sample.pid != static_cast<unsigned>(getppid()) &&
            sample.sm > kBusyPercent && sample.timestamp_us >= since_us;
   });
