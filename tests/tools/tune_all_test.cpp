@@ -47,6 +47,7 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
   }
   fails_with("--m 5 --n 5 --k 5 --types $(printf '\\033[31m\\377')", "\"\\u001b[31m\\xff\"");
   fails_with("absent.csv", "absent.csv cannot be read");
+  fails_with("--types f32,f64 absent.csv", "absent.csv cannot be read");
   std::ofstream(shell.folder() / "list.csv") << "f16,nn,1,2,3\nf16,nx,1,2,3\n";
   fails_with("list.csv", "list.csv: line 2: layout is \"nx\"; expected nn, nt, tn or tt");
   std::ofstream(shell.folder() / "layers.csv") << "types,layout,n,k\nf32,nt,24,16\n";
@@ -75,6 +76,7 @@ TEST_CASE("tune-all refuses a list of devices that are no GPUs, or the same one 
   fails_with("--devices cuda:0,cuda:1,cuda:0", "cuda:0 stands twice in the list");
   fails_with("--devices cuda:0,cuda:00", "cuda:0 stands twice in the list");
   fails_with("--devices all --device cuda:0", "--device excludes --devices");
+  fails_with("--devices host list.csv", "list.csv cannot be read");  // which is no device
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }
 

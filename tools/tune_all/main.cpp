@@ -81,10 +81,12 @@ void add_options(CLI::App& app, CommandLine& line) {
   line.work.types = {"f32"};
   app.add_option("--types", line.work.types, "element types for --m --n --k, joined by commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   line.work.layouts = {"nn"};
   app.add_option("--layouts", line.work.layouts, "layouts for --m --n --k, joined by commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   app.add_flag(
       "--from-requests", line.work.from_requests,
@@ -95,6 +97,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--devices", line.devices,
                  "several GPUs of the same kind, which share the shapes: all, or cuda:0,cuda:2")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->excludes("--device")
       ->type_name("all|LIST");
   app.add_option("--shard", line.shard,

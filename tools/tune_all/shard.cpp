@@ -134,9 +134,9 @@ std::size_t owner_of(std::size_t unit, std::size_t shards) {
   return unit / shards % 2 == 0 ? position : shards - 1 - position;
 }
 
-// One in each group of `audit` units, at places that differ, so that all shards take part.
-bool is_in_audit(std::size_t unit, std::size_t audit) {
-  return unit % audit == unit / audit % audit;
+// One in `audit` units of each shard; at other places in each, so that they differ in size.
+bool is_in_audit(std::size_t unit, std::size_t owner, std::size_t shards, std::size_t audit) {
+  return unit / shards % audit == owner % audit;
 }
 
 }  // namespace
@@ -225,7 +225,8 @@ ShardOfList part_of(WorkList work, Shard shard, std::size_t audit) {
   const std::vector<Unit> units = units_of(work);
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     const std::size_t owner = owner_of(unit, shard.count);
-    const bool is_audited = audit > 0 && is_in_audit(unit, audit) && !units[unit].layer;
+    const bool is_audited =
+        audit > 0 && is_in_audit(unit, owner, shard.count, audit) && !units[unit].layer;
     const bool is_auditor = is_audited && (owner + 1) % shard.count == shard.index;
     if (owner != shard.index && !is_auditor) {
       continue;

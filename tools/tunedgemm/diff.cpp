@@ -26,11 +26,10 @@
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/layer_list.h"
 #include "tools/tunedgemm/verbs.h"
+#include "tuner/decision.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-constexpr double kEqualWithin = 0.02;  // a relative difference of times
 
 struct DiffOptions {
   std::vector<std::string> files;
@@ -128,7 +127,7 @@ Difference difference_of(const WinnerWithState& a, const WinnerWithState& b) {
 }
 
 bool is_equal_time(const Difference& difference) {
-  return std::abs(difference.ratio - 1) <= kEqualWithin;
+  return std::abs(difference.ratio - 1) <= kTieCeiling;
 }
 
 // The devices by their fingerprints.
@@ -338,8 +337,8 @@ void add_diff(CLI::App& app, ExitStatus& status) {
   verb->add_flag("--json", options->json, "print a JSON array, with both winners of each problem");
   add_wide_option(*verb, options->width);
   verb->footer(
-      "Of each problem and device the winner that `tunedgemm best` shows is compared. Tied: one "
-      "winner is among those that its tuning could not tell from the other. B/A is the time in B "
+      "Compares the winners that `tunedgemm best` shows. Tied: the tuning of one winner could not "
+      "tell it from the other. B/A is the time in B "
       "divided by that in A; the last line has their geometric mean, the least and the greatest. "
       "Devices must be equal in all properties, compilers and drivers need not.\n"
       "Exit status: 0 no kernel differs except ties, all times are within 2 %, and both files have "
