@@ -52,8 +52,9 @@ struct ShardOfList {
 
 /// Deals the shapes to the shards by descending operations, forwards and backwards in turn, so that
 /// all shards have about the same work. The first shapes of a layer's automatic ladder stay
-/// together with the layer. With `audit` = N, one in N shapes of each shard belongs to the next one,
-/// too, unless it is of such a ladder; 0: none does. The order of the list makes no difference.
+/// together with the layer. With `audit` = N, one in N shapes of each shard belongs to the next
+/// shard, too, unless it is of such a ladder; 0: none does. The order of the list makes no
+/// difference.
 ShardOfList part_of(WorkList work, Shard shard, std::size_t audit);
 
 /// The device of a process with this local rank: the GPU of that number, or the host if there is
