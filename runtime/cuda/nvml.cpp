@@ -122,9 +122,11 @@ std::optional<int> Nvml::busy_neighbour(std::chrono::system_clock::time_point si
   }
   const auto since_us = static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::microseconds>(since.time_since_epoch()).count());
-  std::vector<Functions::Utilization> samples(kMostProcesses);
-  count = static_cast<unsigned>(samples.size());
-  if (functions_->utilizations(device_, samples.data(), &count, since_us) != kNvmlSuccess) {
+  count = 0;  // asks for the number of samples
+  functions_->utilizations(device_, nullptr, &count, since_us);
+  std::vector<Functions::Utilization> samples(count);
+  if (count == 0 ||
+      functions_->utilizations(device_, samples.data(), &count, since_us) != kNvmlSuccess) {
     return std::nullopt;
   }
   samples.resize(count);

@@ -13,6 +13,7 @@
 namespace {
 
 constexpr int NVML_SUCCESS = 0;
+constexpr int NVML_ERROR_INSUFFICIENT_SIZE = 7;
 int the_device = 0;
 tunedgemm::internal::fake_cuda::Neighbour the_neighbour;
 
@@ -62,6 +63,10 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo*
 }
 int nvmlDeviceGetProcessUtilization(void*, UtilizationSample* samples, unsigned* count,
                                     unsigned long long) {
+  if (samples == nullptr) {
+    *count = 2;
+    return NVML_ERROR_INSUFFICIENT_SIZE;
+  }
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::system_clock::now().time_since_epoch());
   const auto at = static_cast<unsigned long long>(now.count()) - the_neighbour.age_us;
