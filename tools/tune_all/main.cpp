@@ -191,8 +191,8 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   if (work.duplicates > 0) {
     std::cerr << counted(work.duplicates, "line") << " skipped: the shape is already in the list\n";
   }
-  if (const StoreHealth health = context.store().health();
-      !line.shard.empty() && health.state == StoreState::kReadWrite && !health.is_on_local_disk) {
+  if (!line.shard.empty() && context.store().state() == StoreState::kReadWrite &&
+      !context.store().health().is_on_local_disk) {
     std::cerr << "the cache " << context.store().path().string()
               << " is not on a local disk: processes of several machines should not write one "
                  "cache there, since they wait for each other and its locks may not work; give "
@@ -232,12 +232,12 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   } else {
     print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
-  const bool has_winners = !context.store().winners().empty();
+  const bool publishes = results != nullptr && context.store().health().winners > 0;
   std::ostringstream summary;
   print_summary(summary, session, contexts);
   if (results == nullptr) {
     summary << "Cache: " << context.store().path().string() << '\n';
-  } else if (has_winners) {
+  } else if (publishes) {
     summary << "Results: " << results->path().string() << '\n';
   }
   if (line.json) {
@@ -245,14 +245,15 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   } else {
     std::cout << wrapped(summary.str(), sentence_width(STDOUT_FILENO));
   }
-  if (!all_winners_are_stored(contexts, session)) {
-    return ExitStatus::kCannotWrite;
-  }
-  if (results != nullptr && has_winners) {
+  bool is_kept = all_winners_are_stored(contexts, session);
+  if (publishes) {
     if (const std::string failure = results->finish(context.store()); !failure.empty()) {
       std::cerr << "tune-all: " << failure << '\n';
-      return ExitStatus::kCannotWrite;
+      is_kept = false;
     }
+  }
+  if (!is_kept) {
+    return ExitStatus::kCannotWrite;
   }
   if (session.interrupted) {
     return ExitStatus::kInterrupted;
