@@ -17,6 +17,7 @@ namespace tunedgemm::internal {
 
 /// A value of a field: a number or a word.
 using FieldValue = std::variant<std::int64_t, std::string>;
+std::string to_text(const FieldValue& value);
 /// A matrix field has five values; every other field has one.
 inline constexpr std::size_t kMostValues = 5;
 

@@ -141,12 +141,16 @@ constexpr std::array kFields{
 
 }  // namespace
 
+std::string to_text(const FieldValue& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number != nullptr ? std::to_string(*number) : std::get<std::string>(value);
+}
+
 std::string ProblemField::text(const Problem& problem) const {
   std::string text;
   for (const FieldValue& value : values(problem)) {
     text += text.empty() ? "" : ",";
-    const auto* number = std::get_if<std::int64_t>(&value);
-    text += number != nullptr ? std::to_string(*number) : std::get<std::string>(value);
+    text += to_text(value);
   }
   return text;
 }

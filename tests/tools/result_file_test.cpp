@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cache/store.h"
 #include "tests/support/catch.h"
 #include "tests/tools/support/shell.h"
+#include "tools/shared/cache_files.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -48,10 +48,7 @@ class ClusterShell : public Shell {
     return files;
   }
   std::size_t winners_in(const fs::path& file) const {
-    StoreOptions options;
-    options.access = StoreOptions::Access::kMemoryOnly;
-    options.system_paths = {file};
-    return Store::open(options)->winners().size();
+    return open_file_for_reading(file)->winners().size();
   }
 };
 

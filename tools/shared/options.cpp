@@ -107,6 +107,16 @@ void add_wide_option(CLI::App& app, std::size_t& width) {
       "--wide", [&width] { width = kUnlimited; }, "show every column, whatever the width");
 }
 
+void add_winner_filters(CLI::App& app, std::string& device, std::vector<std::string>& lists) {
+  app.add_option("--device", device,
+                 "only winners of devices with this text in their name, or of this backend "
+                 "(host, cuda)");
+  app.add_option("--list", lists,
+                 "only winners of the layers in this list of shapes (CSV or JSON), with any M; "
+                 "may be repeated")
+      ->allow_extra_args(false);
+}
+
 std::vector<std::string> device_names_of(const std::vector<std::string>& list) {
   std::vector<std::string> names;
   if (list == std::vector<std::string>{"all"}) {

@@ -30,6 +30,9 @@ void add_cache_option(CLI::App& app, std::string& cache);
 /// Adds --wide, which makes `width`, the width of tables, unlimited.
 void add_wide_option(CLI::App& app, std::size_t& width);
 
+/// Adds --device TEXT and --list LIST, which select winners by is_named() and by LayerList.
+void add_winner_filters(CLI::App& app, std::string& device, std::vector<std::string>& lists);
+
 /// The names of the devices in a list of --devices, for ContextChoice: "cuda:0", ... The list is
 /// "all", which means all GPUs, or has different names with numbers. Throws std::invalid_argument,
 /// or DeviceError if "all" finds no GPU.

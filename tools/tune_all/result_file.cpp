@@ -12,6 +12,7 @@
 
 #include "cache/trust.h"
 #include "kernel_templates/base/sha256.h"
+#include "tools/shared/cache_files.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -19,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Publishing may take this share of the time.
-constexpr int kLeastPauses = 20;
+// The least pause after a publication, relative to the time that it took: 5 % of the run's time.
+constexpr int kPause = 20;
 
 // The machine's name up to the first dot, with the characters that every file system allows.
 std::string host_name() {
@@ -66,15 +67,11 @@ ResultFile::ResultFile(const fs::path& folder, Shard shard, const WorkList& list
       export_path_(local.folder() / "export.db") {}
 
 std::vector<fs::path> ResultFile::other_files() const {
-  std::vector<fs::path> files;
-  std::error_code error;  // a missing folder has no files
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    const fs::path& file = entry.path();
-    const bool is_hidden = file.filename().string().starts_with('.');
-    if (file != path_ && !is_hidden && file.extension() == ".db") {
-      files.push_back(file);
-    }
+  if (!fs::exists(folder_)) {
+    return {};
   }
+  std::vector<fs::path> files = cache_files_in(folder_);
+  std::erase(files, path_);
   return files;
 }
 
@@ -100,10 +97,7 @@ std::size_t ResultFile::resume(ShardOfList& part, Context& context,
   std::vector<bool> is_tuned(shapes.size());
   for (const fs::path& file : other_files()) {
     const bool is_own = file.filename().string().starts_with(own_prefix_);
-    StoreOptions only_file;
-    only_file.access = StoreOptions::Access::kMemoryOnly;
-    only_file.system_paths = {file};
-    const auto store = Store::open(only_file);
+    const auto store = open_file_for_reading(file);
     for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
       if (!is_tuned[shape] && (is_own || !part.is_audited[shape])) {
         const auto hit = store->find({shapes[shape].problem, device.identity(), device.toolchain()},
@@ -112,7 +106,8 @@ std::size_t ResultFile::resume(ShardOfList& part, Context& context,
       }
     }
   }
-  std::size_t shape = 0;
+  std::size_t flag = 0, shape = 0;
+  std::erase_if(part.is_audited, [&](bool) { return is_tuned[flag++]; });
   return std::erase_if(part.work.shapes, [&](const Shape&) { return is_tuned[shape++]; });
 }
 
@@ -137,7 +132,7 @@ void ResultFile::publish(const Store& store) {
   }
   replace(store);  // finish() tries again, and reports
   const Clock::time_point end = Clock::now();
-  next_ = end + kLeastPauses * (end - begin);
+  next_ = end + kPause * (end - begin);
 }
 
 std::string ResultFile::finish(const Store& store) {

@@ -53,8 +53,8 @@ class ResultFile {
   void make_folder() const;
 
   /// Replaces the file by the present contents of the store. Does nothing if too little time has
-  /// passed since the last call, or if another thread is just doing it. A failure is kept for
-  /// finish().
+  /// passed since the last call, or if another thread is just doing it. If it fails, finish()
+  /// tries again.
   void publish(const Store& store);
   /// Replaces the file. Returns a sentence if that fails, else "".
   std::string finish(const Store& store);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cache/store.h"
+#include "tools/shared/cache_files.h"
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
@@ -78,11 +79,7 @@ bool is_preferred(const WinnerWithState& left, const WinnerWithState& right) {
 }
 
 Winners winners_in(const std::string& file, const std::string& device, LayerList& layers) {
-  StoreOptions options;
-  // Only this file: neither the user's cache nor those of the system.
-  options.access = StoreOptions::Access::kMemoryOnly;
-  options.system_paths = {file};
-  const auto store = Store::open(options);
+  const auto store = open_file_for_reading(file);
   Winners winners;
   for (WinnerWithState& winner : store->winners_with_state()) {
     const Record& record = winner.record;
@@ -327,13 +324,7 @@ void add_diff(CLI::App& app, ExitStatus& status) {
       ->required()
       ->expected(2)
       ->check(CLI::ExistingFile.description(""));
-  verb->add_option("--device", options->device,
-                   "only winners of devices with this text in their name, or of this backend "
-                   "(host, cuda)");
-  verb->add_option("--list", options->lists,
-                   "only winners of the layers in this list of shapes (CSV or JSON), with any M; "
-                   "may be repeated")
-      ->allow_extra_args(false);
+  add_winner_filters(*verb, options->device, options->lists);
   verb->add_flag("--json", options->json, "print a JSON array, with both winners of each problem");
   add_wide_option(*verb, options->width);
   verb->footer(

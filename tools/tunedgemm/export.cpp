@@ -107,13 +107,7 @@ void add_export(CLI::App& app, ExitStatus& status) {
                    "the file to write; with --csv or --json, - is the standard output")
       ->required();
   add_cache_option(*verb, options->cache);
-  verb->add_option("--device", options->device,
-                   "only winners of devices with this text in their name, or of this backend "
-                   "(host, cuda)");
-  verb->add_option("--list", options->lists,
-                   "only winners of the layers in this list of shapes (CSV or JSON), with any M; "
-                   "may be repeated")
-      ->allow_extra_args(false);
+  add_winner_filters(*verb, options->device, options->lists);
   auto* csv = verb->add_flag("--csv", options->csv, "write the winners as CSV");
   verb->add_flag("--json", options->json, "write the winners as a JSON array")->excludes(csv);
   verb->footer(

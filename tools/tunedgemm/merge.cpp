@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +15,7 @@
 
 #include "cache/store.h"
 #include "kernel_templates/base/text.h"
+#include "tools/shared/cache_files.h"
 #include "tools/shared/options.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
@@ -36,19 +36,13 @@ struct MergeOptions {
   std::string cache;
 };
 
-// The cache files directly in the folder, without the cache that they are merged into. Hidden files
-// are still being written.
+// The cache files in the folder, without the cache that they are merged into.
 std::vector<fs::path> files_in(const fs::path& folder, const fs::path& cache) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  std::vector<fs::path> files = cache_files_in(folder);
+  std::erase_if(files, [&](const fs::path& file) {
     std::error_code ignored;
-    const fs::path& path = entry.path();
-    if (path.extension() == ".db" && path.filename().string().front() != '.' &&
-        entry.is_regular_file(ignored) && !fs::equivalent(path, cache, ignored)) {
-      files.push_back(path);
-    }
-  }
-  std::ranges::sort(files);
+    return fs::equivalent(file, cache, ignored);
+  });
   return files;
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <tuple>
 #include <utility>
-#include <variant>
 
 #include "kernel_templates/problem/problem_fields.h"
 #include "tools/shared/text.h"
@@ -38,11 +37,6 @@ Problem with_packed_strides_marked(Problem problem) {
   return problem;
 }
 
-std::string text_of(const FieldValue& value) {
-  const auto* number = std::get_if<std::int64_t>(&value);
-  return number != nullptr ? std::to_string(*number) : std::get<std::string>(value);
-}
-
 std::vector<DifferingField> differences_of(const Problem& tuned, const Problem& asked) {
   const Problem tuned_marked = with_packed_strides_marked(tuned);
   const Problem asked_marked = with_packed_strides_marked(asked);
@@ -52,8 +46,8 @@ std::vector<DifferingField> differences_of(const Problem& tuned, const Problem& 
     const auto left = field.values(tuned_marked), right = field.values(asked_marked);
     for (std::size_t index = 0; index < left.size(); ++index) {
       if (left[index] != right[index] && !field.columns[index].empty()) {
-        differences.push_back({std::string(field.columns[index]), text_of(tuned_values[index]),
-                               text_of(asked_values[index])});
+        differences.push_back({std::string(field.columns[index]), to_text(tuned_values[index]),
+                               to_text(asked_values[index])});
       }
     }
   }
