@@ -157,17 +157,16 @@ void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work,
   const std::optional<Candidate> candidate = parse_candidate(at_work);
   log_info("a worker that tuned " + to_text(key.problem) + " was lost" +
            (candidate ? " while running " + at_work : std::string()) + ": " + loss.failure);
-  if (!candidate) {
-    return;
+  if (candidate) {
+    TrialRecord trial;
+    trial.family = candidate->family->name();
+    trial.config = candidate->config;
+    trial.family_fingerprint = candidate->family->fingerprint();
+    trial.rejection = Rejection{
+        loss.cause == Cause::kCandidate ? Reason::kCrashed : Reason::kUnavailable, loss.failure};
+    store_.put_trial(key, trial);
   }
-  TrialRecord trial;
-  trial.family = candidate->family->name();
-  trial.config = candidate->config;
-  trial.family_fingerprint = candidate->family->fingerprint();
-  trial.rejection = Rejection{
-      loss.cause == Cause::kCandidate ? Reason::kCrashed : Reason::kUnavailable, loss.failure};
-  store_.put_trial(key, trial);
-  store_.flush();
+  store_.flush();  // the next worker reads the file
 }
 
 }  // namespace tunedgemm::internal

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "tests/runtime/support/worker_bench.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
+#include "tests/support/sql.h"
 #include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
@@ -117,6 +119,35 @@ TEST_CASE("A worker that is killed or stopped is replaced at once, and no candid
   options.budget.seconds = 1000;  // a worker that is only slow is given this long
   CHECK(context->tune(problem_of(32), options).record);
   CHECK(rejections(*context, problem_of(32), Reason::kUnavailable).empty());
+}
+
+TEST_CASE("The worker after one that was killed between two candidates blames none of them") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  REQUIRE(context->tune(problem_of(24), quick(2)).record);
+  TuneOptions options = quick(2);
+  bool is_killed = false;
+  options.on_progress = [&](const Progress&) {
+    if (std::exchange(is_killed, true)) {
+      return;
+    }
+    for (const pid_t worker : bench.workers()) {
+      kill(worker, SIGKILL);
+    }
+    while (!bench.workers().empty()) {
+      std::this_thread::sleep_for(1ms);
+    }
+    // As if the worker had marked a candidate, and not yet told its caller.
+    CHECK(sql_number(bench.cache(),
+                     "UPDATE lease SET in_flight = (SELECT config FROM winner), "
+                     "in_flight_family_fingerprint = (SELECT family_fingerprint FROM winner); "
+                     "SELECT changes()") == 1);
+  };
+  const TuneResult result = context->tune(problem_of(32), options);
+  REQUIRE(result.record);
+  CAPTURE(result.record->remark);
+  CHECK(result.record->remark.find("crashed") == std::string::npos);
+  CHECK(rejections(*context, problem_of(32), Reason::kCrashed).empty());
 }
 
 TEST_CASE("Cancelling ends the tuning of a worker") {
