@@ -36,9 +36,9 @@ struct DeviceOptions {
   /// is compiled until the abandoned compilation returns. Large kernels take seconds, or a minute
   /// on an overloaded machine.
   double nvrtc_seconds = 120;
-  /// The number of devices that compile at once, of this and other processes. Each gets its share
-  /// of the CPUs. No effect on the CPU.
-  int compiling_devices = 1;
+  /// The most compilations at once; 0: one for each CPU that this process may use. No effect on the
+  /// CPU.
+  int compile_threads = 0;
 };
 
 class Backend {

@@ -37,7 +37,7 @@ std::unique_ptr<TuningWorker> make_worker(const ContextOptions& options, const D
       WorkerPlace{.backend = std::string(device.backend().name()),
                   .ordinal = options.device.ordinal,
                   .host_threads = options.device.host_threads,
-                  .compiling_devices = options.device.compiling_devices,
+                  .compile_threads = options.device.compile_threads,
                   .cache = store.path().string()},
       store);
 }

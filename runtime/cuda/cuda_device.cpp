@@ -6,10 +6,10 @@
 #include <fstream>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "kernel_templates/base/log.h"
+#include "runtime/available_cpus.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/device_properties.h"
@@ -29,7 +29,7 @@ constexpr int kSlowSeconds = 10;
 constexpr int kHungSeconds = 60;
 
 // Limits the memory use, because each compilation needs a few hundred MB.
-constexpr unsigned kMostCompileThreads = 32;
+constexpr int kMostCompileThreads = 32;
 
 std::string bytes_text(std::int64_t bytes) {
   return std::to_string(bytes) + " bytes";
@@ -50,7 +50,9 @@ CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
               ? nullptr
               : std::make_unique<CompileProcesses>(options.compile_command, *nvrtc_location_)),
       nvrtc_seconds_(options.nvrtc_seconds),
-      compiling_devices_(static_cast<unsigned>(std::max(options.compiling_devices, 1))) {
+      compile_threads_(
+          std::clamp(options.compile_threads > 0 ? options.compile_threads : available_cpus(), 1,
+                     kMostCompileThreads)) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   check_usable();
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
@@ -139,8 +141,7 @@ std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& so
 }
 
 int CudaDevice::compile_threads() const {
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / compiling_devices_, 1U,
-                                     kMostCompileThreads));
+  return compile_threads_;
 }
 
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const Binary& binary,

@@ -1,9 +1,7 @@
 #include "runtime/host/processor.h"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +16,7 @@
 
 #include "kernel_templates/base/environment.h"
 #include "kernel_templates/base/sha256.h"
+#include "runtime/available_cpus.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -129,17 +128,6 @@ std::int64_t cache_bytes(int level) {
   return 0;
 }
 
-// The CPU quota of the control group, as a number of CPUs; 0: no limit.
-int control_group_cpus() {
-  std::int64_t quota = 0, period = 0;
-  std::istringstream version_2(first_line("/sys/fs/cgroup/cpu.max"));  // "max 100000"
-  if (!(version_2 >> quota >> period)) {
-    quota = number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
-    period = number_in(first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
-  }
-  return quota > 0 && period > 0 ? static_cast<int>((quota + period - 1) / period) : 0;
-}
-
 struct Simd {
   std::string name;
   int bits;
@@ -170,12 +158,7 @@ int available_threads() {
   if (const std::int64_t wanted = number_in(environment("TUNEDGEMM_THREADS")); wanted > 0) {
     return static_cast<int>(std::min<std::int64_t>(wanted, 1024));
   }
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-  const int cpus = known ? CPU_COUNT(&allowed) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int granted = control_group_cpus();
-  return std::max(1, granted > 0 ? std::min(cpus, granted) : cpus);
+  return available_cpus();
 }
 
 Processor this_processor() {

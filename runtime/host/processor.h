@@ -12,8 +12,7 @@
 namespace tunedgemm::internal {
 
 /// The number of threads that a multiplication may use: $TUNEDGEMM_THREADS (at most 1024) if that
-/// is a positive number, else the number of CPUs on which this process may run, limited by the CPU
-/// quota of the control group.
+/// is a positive number, else available_cpus().
 int available_threads();
 
 struct Processor {

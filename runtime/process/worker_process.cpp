@@ -25,7 +25,7 @@ namespace {
 // The time to finish a write to the store after the caller has ended.
 constexpr std::chrono::seconds kGrace{1};
 
-enum Argument { kBackend, kOrdinal, kHostThreads, kCompilingDevices, kCache, kArguments };
+enum Argument { kBackend, kOrdinal, kHostThreads, kCompileThreads, kCache, kArguments };
 
 // Prevents other code from using the socket, which now belongs to Caller.
 bool redirect_standard_streams() {
@@ -112,7 +112,7 @@ void tune(const Caller& caller, Context& context, std::string_view line, const P
 
 std::vector<std::string> to_arguments(const WorkerPlace& place) {
   return {place.backend, std::to_string(place.ordinal), std::to_string(place.host_threads),
-          std::to_string(place.compiling_devices), place.cache};
+          std::to_string(place.compile_threads), place.cache};
 }
 
 int run_worker(std::span<const char* const> arguments,
@@ -128,7 +128,7 @@ int run_worker(std::span<const char* const> arguments,
   options.backend = find_backend(arguments[kBackend]);
   options.device.ordinal = std::atoi(arguments[kOrdinal]);
   options.device.host_threads = std::atoi(arguments[kHostThreads]);
-  options.device.compiling_devices = std::atoi(arguments[kCompilingDevices]);
+  options.device.compile_threads = std::atoi(arguments[kCompileThreads]);
   options.store.path = arguments[kCache];
   options.device.compile_command = compile_command;
   std::unique_ptr<Context> context;

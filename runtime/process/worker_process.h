@@ -20,7 +20,7 @@ struct WorkerPlace {
   std::string backend;
   int ordinal = 0;
   int host_threads = 0;
-  int compiling_devices = 1;
+  int compile_threads = 0;
   std::string cache;  ///< a path
 };
 /// The arguments after kWorkerFlag.

@@ -1,7 +1,5 @@
 // tune-all: tunes a list of shapes and stores the winners in a cache.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -13,9 +11,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "runtime/available_cpus.h"
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/terminal.h"
@@ -278,10 +276,11 @@ std::string identity_text(const DeviceIdentity& device) {
 std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
   const std::vector<std::string> names =
       line.devices.empty() ? std::vector{line.context.device} : device_names_of(line.devices);
+  const int cpus = available_cpus(static_cast<int>(line.processes_of_machine));
   std::vector<std::unique_ptr<Context>> contexts;
   for (const std::string& name : names) {
     ContextOptions options = to_context_options({.device = name, .cache = line.context.cache});
-    options.device.compiling_devices = static_cast<int>(names.size() * line.processes_of_machine);
+    options.device.compile_threads = std::max(1, cpus / static_cast<int>(names.size()));
     if (!line.in_process) {
       options.worker_command = worker_command();
     }
@@ -308,8 +307,7 @@ std::optional<Shard> choose_shard(CommandLine& line) {
   }
   const auto process = line.shard.starts_with("auto") ? launched() : std::nullopt;
   const Shard shard = parse_shard(line.shard, process);
-  // A process that is bound to some of the CPUs has these for itself.
-  if (process && std::thread::hardware_concurrency() == sysconf(_SC_NPROCESSORS_ONLN)) {
+  if (process) {
     line.processes_of_machine = process->local_count;
   }
   if (process && process->local_rank && line.context.device == "auto" && line.devices.empty()) {
