@@ -85,6 +85,8 @@ class CompileProcesses::Process {
       : child_(command, {}, {"TMPDIR=" + folder_.path().string()}) {}
 
   bool has_ended() const { return child_.has_ended(); }
+  /// Tells the program to end.
+  void close_input() { child_.close_input(); }
 
   /// After a CompileFailure of another cause than kSource the process may have ended.
   std::variant<Binary, CompileFailure> compile(const Source& source, int architecture,
@@ -152,7 +154,12 @@ CompileProcesses::CompileProcesses(std::vector<std::string> command, NvrtcLocati
         return std::move(command);
       }()) {}
 
-CompileProcesses::~CompileProcesses() = default;
+CompileProcesses::~CompileProcesses() {
+  // They end at the same time, while each destructor waits for one.
+  for (const auto& process : idle_) {
+    process->close_input();
+  }
+}
 
 std::variant<Binary, CompileFailure> CompileProcesses::compile(const Source& source,
                                                                int architecture,
@@ -226,7 +233,8 @@ int run_compiler(std::span<const char* const> arguments) {
     std::string_view answer = kFailed;
     try {
       if (!nvrtc) {
-        nvrtc.emplace(NvrtcLocation{arguments[kNvrtcPath], arguments[kNvrtcVersion]});
+        nvrtc.emplace(NvrtcLocation{arguments[kNvrtcPath], arguments[kNvrtcVersion]},
+                      Nvrtc::DiskCache::kAvoid);
       }
       answer = serve(caller, *nvrtc, *request);
     } catch (const std::exception& error) {  // missing file, NVRTC or memory

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 namespace tunedgemm::internal::cuda {
 
@@ -34,6 +35,7 @@ void require(void* library, const char* symbol, Function*& function) {
 struct Nvrtc::Functions {
   // NOLINTBEGIN(readability-identifier-naming)
   const char* (*nvrtcGetErrorString)(nvrtcResult);
+  nvrtcResult (*nvrtcVersion)(int* major, int* minor);
   nvrtcResult (*nvrtcGetNumSupportedArchs)(int*);
   nvrtcResult (*nvrtcGetSupportedArchs)(int*);
   nvrtcResult (*nvrtcCreateProgram)(nvrtcProgram*, const char* text, const char* name, int headers,
@@ -49,6 +51,7 @@ struct Nvrtc::Functions {
 
   explicit Functions(void* library) {
     require(library, "nvrtcGetErrorString", nvrtcGetErrorString);
+    require(library, "nvrtcVersion", nvrtcVersion);
     require(library, "nvrtcGetNumSupportedArchs", nvrtcGetNumSupportedArchs);
     require(library, "nvrtcGetSupportedArchs", nvrtcGetSupportedArchs);
     require(library, "nvrtcCreateProgram", nvrtcCreateProgram);
@@ -58,6 +61,13 @@ struct Nvrtc::Functions {
     require(library, "nvrtcGetCUBIN", nvrtcGetCUBIN);
     require(library, "nvrtcGetProgramLogSize", nvrtcGetProgramLogSize);
     require(library, "nvrtcGetProgramLog", nvrtcGetProgramLog);
+  }
+
+  // Earlier versions reject the option --no-cache.
+  bool has_disk_cache() const {
+    int major = 0, minor = 0;
+    return nvrtcVersion(&major, &minor) == NVRTC_SUCCESS &&
+           std::pair(major, minor) >= std::pair(12, 9);
   }
 
   CompileFailure failure(nvrtcResult result, const char* call, const Source& source) const {
@@ -100,7 +110,7 @@ struct Headers {
 
 }  // namespace
 
-Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
+Nvrtc::Nvrtc(const NvrtcLocation& location, DiskCache disk_cache) : location_(location) {
   void* library = dlopen(location.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     throw DeviceError(DeviceError::Kind::kUnavailable,
@@ -108,6 +118,7 @@ Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
                           "; set TUNEDGEMM_NVRTC to another libnvrtc.so");
   }
   functions_ = std::make_unique<const Functions>(library);
+  avoids_disk_cache_ = disk_cache == DiskCache::kAvoid && functions_->has_disk_cache();
   int count = 0;
   nvrtcResult result = functions_->nvrtcGetNumSupportedArchs(&count);
   if (result == NVRTC_SUCCESS) {
@@ -160,6 +171,9 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
     return CompileFailure{why_not(architecture), CompileFailure::Cause::kEnvironment};
   }
   std::vector<std::string> options{for_architecture, "-std=c++20", "--ptxas-options=-v"};
+  if (avoids_disk_cache_) {
+    options.emplace_back("--no-cache");
+  }
   for (const auto& [name, value] : source.defines) {
     options.push_back(std::string("-D").append(name).append("=").append(value));
   }

@@ -53,8 +53,13 @@ CompilerFigures parse_compiler_log(std::string_view log);
 /// Thread-safe: threads may compile concurrently.
 class Nvrtc {
  public:
+  /// Since 12.9, NVRTC keeps machine code in the driver's cache on disk. Before its first
+  /// compilation it then initialises the driver with all GPUs, and the driver initialises one
+  /// process at a time: 0.15 s for each on a machine with four.
+  enum class DiskCache { kUse, kAvoid };
+
   /// Loads the library. Throws DeviceError(kUnavailable).
-  explicit Nvrtc(const NvrtcLocation& location);
+  explicit Nvrtc(const NvrtcLocation& location, DiskCache disk_cache = DiskCache::kUse);
   ~Nvrtc();
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;
@@ -78,6 +83,7 @@ class Nvrtc {
   NvrtcLocation location_;
   std::unique_ptr<const Functions> functions_;
   std::vector<int> supported_;
+  bool avoids_disk_cache_ = false;
 };
 
 }  // namespace tunedgemm::internal::cuda

@@ -97,6 +97,9 @@ extern "C" {
 const char* nvrtcGetErrorString(nvrtcResult result) {
   return real<decltype(nvrtcGetErrorString)>("nvrtcGetErrorString")(result);
 }
+nvrtcResult nvrtcVersion(int* major, int* minor) {
+  return real<decltype(nvrtcVersion)>("nvrtcVersion")(major, minor);
+}
 nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
   if (fails(__func__)) {
     return kInternalError;

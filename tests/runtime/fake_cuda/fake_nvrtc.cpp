@@ -51,6 +51,11 @@ extern "C" {
 const char* nvrtcGetErrorString(nvrtcResult result) {
   return result == NVRTC_SUCCESS ? "NVRTC_SUCCESS" : "NVRTC_ERROR";
 }
+nvrtcResult nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 0;
+  return NVRTC_SUCCESS;
+}
 nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
   *count = 1;
   return enter("nvrtcGetNumSupportedArchs");

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -20,6 +23,7 @@
 #include "tests/support/breaking_compiler.h"
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/instances.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -27,6 +31,7 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
+using Catch::Matchers::ContainsSubstring;
 using Cause = CompileFailure::Cause;
 using Command = std::vector<std::string>;
 constexpr std::chrono::seconds kLong{120};
@@ -73,6 +78,25 @@ TEST_CASE("A separate process compiles the same machine code", "[nvrtc]") {
   CHECK(binary.shared_bytes == expected.shared_bytes);
   CHECK(binary.spill_bytes == expected.spill_bytes);
   CHECK(binary.compile_ms > 0);
+}
+
+TEST_CASE("A compile process does not load the driver", "[nvrtc]") {
+  if (!find_nvrtc()) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  // The loader reports each library that a process looks for.
+  const TemporaryFolder folder;
+  const EnvironmentVariable report("LD_DEBUG", "libs");
+  const EnvironmentVariable path("LD_DEBUG_OUTPUT", folder.path() / "libraries");
+  const auto compiled = compiled_by({TUNEDGEMM_COMPILE_PROGRAM}, some_source());
+  REQUIRE(std::holds_alternative<Binary>(compiled));
+  std::string libraries;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+    std::ifstream stream(file.path());
+    libraries.append(std::istreambuf_iterator<char>(stream), {});
+  }
+  CHECK_THAT(libraries, ContainsSubstring("libnvrtc"));
+  CHECK_THAT(libraries, !ContainsSubstring("libcuda.so"));
 }
 
 TEST_CASE("A compile process compiles one source after the other, and a killed one is replaced",
