@@ -39,11 +39,13 @@ void TrialLog::reject(std::size_t line, const Rejection& rejection) {
 
 InFlight::InFlight(const Task& task, const TrialRecord& trial)
     : task_(task), exceptions_(std::uncaught_exceptions()) {
-  task_.store.mark_in_flight(task_.key, trial.family, trial.config, trial.family_fingerprint);
+  if (marks()) {
+    task_.store.mark_in_flight(task_.key, trial.family, trial.config, trial.family_fingerprint);
+  }
 }
 
 InFlight::~InFlight() {
-  if (std::uncaught_exceptions() == exceptions_) {
+  if (marks() && std::uncaught_exceptions() == exceptions_) {
     task_.store.clear_in_flight(task_.key);
   }
 }

@@ -38,7 +38,7 @@ class TrialLog {
 /// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process
 /// dies, or if an exception is thrown (a lost device). A mark that is left over counts as a crash
 /// of the candidate or, after a race, of the GEMM problem as a whole, because the guilty candidate
-/// is unknown.
+/// is unknown. A worker marks nothing, because its caller knows which candidate runs.
 class [[nodiscard]] InFlight {
  public:
   InFlight(const Task& task, const TrialRecord& trial);
@@ -47,6 +47,8 @@ class [[nodiscard]] InFlight {
   InFlight& operator=(const InFlight&) = delete;
 
  private:
+  bool marks() const { return task_.options.crash_cost == CrashCost::kCaller; }
+
   const Task& task_;
   int exceptions_;
 };

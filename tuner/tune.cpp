@@ -34,14 +34,10 @@ std::vector<Contender*> contenders_of(std::vector<ScreenedCandidate>& screened) 
   return contenders;
 }
 
-// A worker needs no race mark, because its parent process knows which candidate runs.
 FinalsReport race(std::vector<ScreenedCandidate>& screened, const Task& task,
                   const SearchLimits& search_limits, TimeBudget& time_budget,
                   std::span<const TrialRecord> crashes) {
-  std::optional<InFlight> mark;
-  if (task.options.crash_cost == CrashCost::kCaller) {
-    mark.emplace(task, race_mark(crashes));
-  }
+  const InFlight mark(task, race_mark(crashes));
   const double best_us = screened.front().contender.launch_us;
   return run_finals(contenders_of(screened), task.evaluator, search_limits, time_budget,
                     task.options.seed, [&](int rounds) {

@@ -10,7 +10,6 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/evaluation/watched_evaluator.h"
-#include "tuner/crashes.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -139,21 +138,6 @@ std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
 }
 
 void TuningWorker::record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss) {
-  // Taking over the dead worker's lease turns its in-flight mark into a recorded crash. If the
-  // worker was ended from outside, just before or after a candidate ran, none is to blame.
-  const std::vector<TrialRecord> earlier = crashes_among(store_.trials(key));
-  { const Lease taken = store_.acquire(key, 0); }
-  if (loss.cause == Cause::kOutside) {
-    for (TrialRecord& trial : crashes_among(store_.trials(key))) {
-      const bool is_new = std::none_of(earlier.begin(), earlier.end(), [&](const auto& crash) {
-        return crash.family == trial.family && crash.config == trial.config;
-      });
-      if (is_new) {
-        trial.rejection = Rejection{Reason::kUnavailable, loss.failure};
-        store_.put_trial(key, trial);
-      }
-    }
-  }
   const std::optional<Candidate> candidate = parse_candidate(at_work);
   log_info("a worker that tuned " + to_text(key.problem) + " was lost" +
            (candidate ? " while running " + at_work : std::string()) + ": " + loss.failure);

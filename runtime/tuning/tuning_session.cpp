@@ -50,13 +50,16 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
   if (options.on_candidate) {
     at_work.emplace(options, candidate, seconds_until_hung(options, winner, kMostLaunchesOfRace));
   }
-  if (options.crash_cost == CrashCost::kCaller) {
+  const bool marks = options.crash_cost == CrashCost::kCaller;
+  if (marks) {
     const TrialRecord mark = race_mark(crashes_among(store.trials(key)));
     store.mark_in_flight(key, mark.family, mark.config, mark.family_fingerprint);
   }
   const LaunchRace race = fastest_launch(device, store, winner, tuning.winner_binary,
                                          record.measurement.median_us, budget);
-  store.clear_in_flight(key);
+  if (marks) {
+    store.clear_in_flight(key);
+  }
   record.spent_seconds += race.seconds;
   const bool is_back_to_back = record.problem.launch_regime == LaunchRegime::kBackToBack;
   if (!race.choice || is_back_to_back) {

@@ -11,9 +11,10 @@
 
 namespace tunedgemm::internal {
 
-/// The number that the query returns in the sqlite3 command.
+/// The number that the query returns in the sqlite3 command, which waits while others write.
 inline std::int64_t sql_number(const std::filesystem::path& cache, const std::string& query) {
-  const std::string command = "sqlite3 '" + cache.string() + "' '" + query + "'";
+  const std::string command =
+      "sqlite3 -cmd '.timeout 10000' '" + cache.string() + "' '" + query + "'";
   std::FILE* const pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::array<char, 64> text{};
