@@ -160,7 +160,10 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
     return failed(reason);
   }
-  Lease lease = store_.acquire(key_of(canonical), lease_wait_seconds);
+  if (can_use_worker(options)) {
+    return measure_in_worker(canonical, options);
+  }
+  const Lease lease = store_.acquire(key_of(canonical), lease_wait_seconds);
   if (lease.winners_changed() && !options.force) {
     if (auto record = find_tuned(canonical, options)) {
       return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
@@ -172,10 +175,6 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
                std::to_string(static_cast<int>(lease_wait_seconds)) + " seconds");
     busy.is_leased_elsewhere = true;
     return busy;
-  }
-  if (can_use_worker(options)) {
-    lease = Lease();  // the worker takes it
-    return measure_in_worker(canonical, options);
   }
   return measure(canonical, options);
 }

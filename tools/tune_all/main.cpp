@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/available_cpus.h"
+#include "tools/shared/concurrently.h"
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/terminal.h"
@@ -271,15 +272,18 @@ std::string identity_text(const DeviceIdentity& device) {
          " W";
 }
 
+using Contexts = std::vector<std::unique_ptr<Context>>;
+
 // Opens the devices with the same cache file. They must be of one kind, because a winner of one is
 // a winner of all.
-std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
+Contexts open_contexts(const CommandLine& line) {
   const std::vector<std::string> names =
       line.devices.empty() ? std::vector{line.context.device} : device_names_of(line.devices);
   const int cpus = available_cpus(static_cast<int>(line.processes_of_machine));
-  std::vector<std::unique_ptr<Context>> contexts;
-  for (const std::string& name : names) {
-    ContextOptions options = to_context_options({.device = name, .cache = line.context.cache});
+  Contexts contexts(names.size());
+  concurrently(names.size(), [&](std::size_t device) {
+    ContextOptions options =
+        to_context_options({.device = names[device], .cache = line.context.cache});
     options.device.compile_threads = std::max(1, cpus / static_cast<int>(names.size()));
     if (!line.in_process) {
       options.worker_command = worker_command();
@@ -287,12 +291,14 @@ std::vector<std::unique_ptr<Context>> open_contexts(const CommandLine& line) {
     if (line.dry_run && line.results.empty()) {
       options.store.access = StoreOptions::Access::kReadOnly;
     }
-    contexts.push_back(Context::create(options));
-    const DeviceIdentity& first = contexts.front()->device().identity();
-    const DeviceIdentity& other = contexts.back()->device().identity();
+    contexts[device] = Context::create(options);
+  });
+  const DeviceIdentity& first = contexts.front()->device().identity();
+  for (std::size_t device = 1; device < names.size(); ++device) {
+    const DeviceIdentity& other = contexts[device]->device().identity();
     if (!(other == first)) {
       throw std::invalid_argument("--devices: " + names.front() + " (" + identity_text(first) +
-                                  ") and " + name + " (" + identity_text(other) +
+                                  ") and " + names[device] + " (" + identity_text(other) +
                                   ") are not of one kind; tune each kind by a command of its own");
     }
   }
@@ -348,7 +354,7 @@ ExitStatus run(CommandLine line) {
   if (!line.results.empty()) {
     line.context.cache = local_cache.emplace().path();
   }
-  const std::vector<std::unique_ptr<Context>> owned = open_contexts(line);
+  Contexts owned = open_contexts(line);
   std::vector<Context*> contexts;
   contexts.reserve(owned.size());
   for (const std::unique_ptr<Context>& context : owned) {
@@ -372,7 +378,10 @@ ExitStatus run(CommandLine line) {
   }
   // Not called earlier, so that a signal ends the reading of a long list at once.
   note_interrupts();
-  return tune_all(line, part.work, contexts, results ? &*results : nullptr);
+  const ExitStatus status = tune_all(line, part.work, contexts, results ? &*results : nullptr);
+  // Each waits for its worker to end.
+  concurrently(owned.size(), [&](std::size_t device) { owned[device].reset(); });
+  return status;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <future>
 #include <iostream>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "tools/shared/concurrently.h"
 #include "tools/shared/program.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
@@ -299,19 +299,6 @@ void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run, std::size_t
            (rung ? ", more than the " + percent(options.ladder_loss) + " of --ladder-loss" : ""));
 }
 
-// Calls work(device) for each device at once, the first one on this thread. Rethrows an exception
-// when all have ended.
-void on_each_device(std::size_t devices, const std::function<void(std::size_t)>& work) {
-  std::vector<std::future<void>> others;
-  for (std::size_t device = 1; device < devices; ++device) {
-    others.push_back(std::async(std::launch::async, work, device));
-  }
-  work(0);
-  for (std::future<void>& other : others) {
-    other.get();
-  }
-}
-
 }  // namespace
 
 std::string devices_text(std::span<Context* const> contexts) {
@@ -335,7 +322,7 @@ Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
     }
     run.tune(device, turn.shape, work.shapes[turn.shape], with_next);
   };
-  on_each_device(contexts.size(), [&](std::size_t device) {
+  concurrently(contexts.size(), [&](std::size_t device) {
     for (auto turn = queue.take(device); turn; turn = queue.take(device)) {
       tune(device, *turn);
       if (run.has_failed(device)) {
@@ -347,7 +334,7 @@ Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
   for (auto turn = queue.take(0); turn; turn = queue.take(0)) {
     tune(0, *turn);
   }
-  on_each_device(contexts.size(), [&](std::size_t device) {
+  concurrently(contexts.size(), [&](std::size_t device) {
     while (run.goes_on(device)) {
       const Ladders::Prepared next = ladders[device]->take_next();
       if (next.layer == nullptr) {
