@@ -263,7 +263,7 @@ class Store {
                 const std::vector<TrialRecord>& trials, Replace replace = Replace::kLessThorough);
 
   /// Stores one outcome before the tuning is finished, so that an interrupted tuning can be
-  /// resumed.
+  /// resumed. Outcomes share a write, which renews the lease.
   void put_trial(const TuningKey& key, const TrialRecord& trial);
   /// All outcomes for the problem with this device and toolchain, the newest for each candidate.
   std::vector<TrialRecord> trials(const TuningKey& key) const;

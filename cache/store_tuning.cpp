@@ -116,7 +116,9 @@ void Store::put_trial(const TuningKey& key, const TrialRecord& trial) {
   no_throw(archive, [&] {
     archive.pending().add_trial(canonical(key), trial);
     if (archive.pending().trials_are_due()) {
-      archive.write_pending();
+      archive.write([key = canonical(key), process = archive.process()](
+                        sqlite::Connection& connection) { renew_lease(connection, key, process); },
+                    Archive::Otherwise::kForget);
     }
   });
 }

@@ -6,8 +6,9 @@ namespace tunedgemm::internal {
 namespace {
 
 // A process on another machine or in another PID namespace cannot be checked. It counts as alive
-// for this long after it renewed its lease. A live process renews its lease with every candidate,
-// and no candidate takes this long. The time also allows for differences between clocks.
+// for this long after it renewed its lease. A live process renews its lease with every candidate
+// that it marks and when it writes trials, and no candidate takes this long. The time also allows
+// for differences between clocks.
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
@@ -102,6 +103,15 @@ void release_lease(sqlite::Connection& connection, const TuningKey& key,
   remove.bind(rows.problem, rows.device, rows.toolchain, process.host, process.boot, process.pid,
               process.started, holder.token);
   remove.run();
+}
+
+void renew_lease(sqlite::Connection& connection, const TuningKey& key,
+                 const ProcessIdentity& process) {
+  const KeyRows rows = key_rows(connection, key);
+  sqlite::Statement renew(connection, std::string("UPDATE lease SET renewed = ?") + kOfThisHolder);
+  renew.bind(std::int64_t{std::time(nullptr)}, rows.problem, rows.device, rows.toolchain,
+             process.host, process.boot, process.pid, process.started);
+  renew.run();
 }
 
 void set_in_flight(sqlite::Connection& connection, const TuningKey& key,

@@ -207,6 +207,10 @@ bool is_held(sqlite::Connection& connection, const TuningKey& key);
 bool claim_lease(sqlite::Connection& connection, const TuningKey& key, const LeaseHolder& holder);
 void release_lease(sqlite::Connection& connection, const TuningKey& key, const LeaseHolder& holder);
 
+/// No effect if the process does not hold the lease.
+void renew_lease(sqlite::Connection& connection, const TuningKey& key,
+                 const ProcessIdentity& process);
+
 struct CandidateInFlight {
   std::string family;
   Config config;

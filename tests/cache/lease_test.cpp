@@ -195,6 +195,21 @@ TEST_CASE("Each candidate renews the lease") {
   CHECK_FALSE(acquire(*store, 1));
 }
 
+TEST_CASE("Stored trials renew the lease") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cache.db";
+  const auto store = Store::open(sample::options(path));
+  const Lease lease = acquire(*store, 1);
+  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+  connection.execute("UPDATE lease SET renewed = renewed - 1000");
+  for (int number = 1; number <= 16; ++number) {  // so many share a write
+    store->put_trial(sample::key(1), sample::trial(number, 10));
+  }
+  connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*store, 1));
+  CHECK(store->trials(sample::key(1)).size() == 16);
+}
+
 TEST_CASE("Releasing a lease that was taken over does nothing") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
