@@ -26,6 +26,9 @@ std::size_t TrialLog::open(const Instance& candidate) {
 
 void TrialLog::write(std::size_t line) const {
   task_.store.put_trial(task_.key, trials_[line]);
+  if (writes_at_once_) {
+    task_.store.flush();
+  }
 }
 
 void TrialLog::reject(std::size_t line, Reason reason, std::string detail) {

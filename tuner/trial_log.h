@@ -16,6 +16,10 @@ class TrialLog {
  public:
   explicit TrialLog(const Task& task) : task_(task) {}
 
+  /// From now on each outcome is in the file at once, not within a second: candidates crash, and
+  /// what has run must not be lost with the worker.
+  void write_at_once() { writes_at_once_ = true; }
+
   /// Takes over outcomes that the store already has.
   void adopt(std::vector<TrialRecord> trials) { trials_ = std::move(trials); }
 
@@ -33,6 +37,7 @@ class TrialLog {
  private:
   const Task& task_;
   std::vector<TrialRecord> trials_;
+  bool writes_at_once_ = false;
 };
 
 /// Marks a candidate, or a race (race_mark), as running. The mark stays in the store if the process

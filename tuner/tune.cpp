@@ -170,6 +170,9 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
   Ranking ranking = rank(task, search_limits);
   trial_log.adopt(ranking.selection.rejected);
   const std::vector<TrialRecord> crashes = crashes_among(ranking.earlier);
+  if (!crashes.empty()) {
+    trial_log.write_at_once();
+  }
   const bool is_alone = options.crash_cost == CrashCost::kCaller;
   const bool only_those_that_ran = !is_alone && crashes.size() >= kMostCrashesOfWorkers;
   if (only_those_that_ran) {
