@@ -38,7 +38,8 @@ std::unique_ptr<TuningWorker> make_worker(const ContextOptions& options, const D
                   .ordinal = options.device.ordinal,
                   .host_threads = options.device.host_threads,
                   .compile_threads = options.device.compile_threads,
-                  .cache = store.path().string()},
+                  .cache = store.path().string(),
+                  .shared_binaries = options.shared_binaries.string()},
       store);
 }
 
@@ -103,7 +104,7 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       maker_(*this, *device_, *store_, compile_seconds(options)),
       provisional_(*device_, *store_),
       workspaces_(*device_),
-      tuning_(*device_, *store_, make_worker(options, *device_, *store_)),
+      tuning_(*device_, *store_, make_worker(options, *device_, *store_), options.shared_binaries),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
         return tune_in_background(canonical, must_end);
       }),

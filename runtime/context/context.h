@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,9 @@ struct ContextOptions {
   /// Starts the worker (worker_process.h) that runs candidates. Empty: candidates run in this
   /// process.
   std::vector<std::string> worker_command;
+  /// A private folder in which contexts of equal devices share what they compile (BinaryCache), or
+  /// empty.
+  std::filesystem::path shared_binaries;
 };
 
 class Context {

@@ -1,18 +1,15 @@
 #include "runtime/cuda/compile_process.h"
 
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "kernel_templates/base/text.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/process/binary_file.h"
 #include "runtime/process/caller.h"
 #include "runtime/process/child_process.h"
 #include "runtime/process/private_folder.h"
@@ -29,38 +26,6 @@ constexpr std::string_view kExact = "exact", kCompatible = "compatible";
 enum Argument { kNvrtcPath, kNvrtcVersion, kArguments };
 // The fields of a request, followed by the defines.
 enum Field { kOutput, kArchitecture, kExactness, kFile, kEntry, kDefines };
-
-// The header of the output file; the machine code follows.
-struct Figures {
-  std::int64_t registers = 0, shared_bytes = 0, spill_bytes = 0;
-};
-
-std::optional<Binary> read_output(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Figures figures;
-  if (text.size() <= sizeof figures) {
-    return std::nullopt;
-  }
-  std::memcpy(&figures, text.data(), sizeof figures);
-  Binary binary;
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  binary.code.assign(bytes + sizeof figures, bytes + text.size());
-  binary.registers = static_cast<int>(figures.registers);
-  binary.shared_bytes = figures.shared_bytes;
-  binary.spill_bytes = figures.spill_bytes;
-  return binary;
-}
-
-bool write_output(const fs::path& path, const Binary& binary) {
-  std::ofstream file(path, std::ios::binary);
-  const Figures figures{binary.registers, binary.shared_bytes, binary.spill_bytes};
-  file.write(reinterpret_cast<const char*>(&figures), sizeof figures);
-  file.write(reinterpret_cast<const char*>(binary.code.data()),
-             static_cast<std::streamsize>(binary.code.size()));
-  file.close();
-  return !file.fail();
-}
 
 // Why a compile process ended.
 CompileFailure failure_of(const ChildResult& result, const std::string& log) {
@@ -112,12 +77,11 @@ class CompileProcesses::Process {
       return CompileFailure{answer.log,
                             answer.word == kRejected ? Cause::kSource : Cause::kEnvironment};
     }
-    std::optional<Binary> binary = read_output(output);
+    std::optional<Binary> binary = read_binary(output);
     if (!binary) {
       return CompileFailure{"the compile process wrote no machine code",
                             CompileFailure::Cause::kEnvironment};
     }
-    binary->entry = source.entry;
     const std::chrono::duration<double, std::milli> spent = ChildProcess::Clock::now() - start;
     binary->compile_ms = spent.count();
     return *std::move(binary);
@@ -213,7 +177,7 @@ std::string_view serve(const Caller& caller, const Nvrtc& nvrtc, const std::stri
     caller.send(failure->log);
     return failure->cause == CompileFailure::Cause::kSource ? kRejected : kFailed;
   }
-  if (!write_output(std::string(fields[kOutput]), std::get<Binary>(compiled))) {
+  if (!write_binary(std::string(fields[kOutput]), std::get<Binary>(compiled))) {
     caller.send("cannot write " + std::string(fields[kOutput]));
     return kFailed;
   }

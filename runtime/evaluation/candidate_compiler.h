@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,35 +23,9 @@
 #include "cache/record.h"
 #include "cache/store.h"
 #include "runtime/device.h"
+#include "runtime/evaluation/binary_cache.h"
 
 namespace tunedgemm::internal {
-
-/// LRU cache of the machine code compiled by this process. The source of a candidate does not
-/// contain M, N and K, so problems of the same types and layouts share many binaries. The store
-/// does not keep the binaries of most losing candidates. Thread-safe.
-class BinaryCache {
- public:
-  /// The cache drops the least recently used binaries if their machine code exceeds `most_bytes`.
-  explicit BinaryCache(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
-
-  /// The binary for a source's fingerprint; empty if the cache has none. A cache serves one
-  /// compiler and one architecture.
-  std::optional<Binary> find(const std::string& source_fingerprint);
-  /// Ignores a binary larger than the whole cache.
-  void keep(const std::string& source_fingerprint, const Binary& binary);
-
- private:
-  struct Entry {
-    std::string source_fingerprint;
-    Binary binary;
-  };
-
-  std::size_t most_bytes_;
-  std::mutex mutex_;
-  std::size_t bytes_ = 0;
-  std::list<Entry> entries_;  ///< the most recently used first
-  std::map<std::string, std::list<Entry>::iterator> by_source_;
-};
 
 /// Compiles the candidates of one problem after another. Used by one thread. Device, store and
 /// `binaries` must outlive this object. The destructor waits for compilations in progress, and

@@ -25,7 +25,15 @@ namespace {
 // The time to finish a write to the store after the caller has ended.
 constexpr std::chrono::seconds kGrace{1};
 
-enum Argument { kBackend, kOrdinal, kHostThreads, kCompileThreads, kCache, kArguments };
+enum Argument {
+  kBackend,
+  kOrdinal,
+  kHostThreads,
+  kCompileThreads,
+  kCache,
+  kSharedBinaries,
+  kArguments
+};
 
 // Prevents other code from using the socket, which now belongs to Caller.
 bool redirect_standard_streams() {
@@ -111,8 +119,12 @@ void tune(const Caller& caller, Context& context, std::string_view line, const P
 }  // namespace
 
 std::vector<std::string> to_arguments(const WorkerPlace& place) {
-  return {place.backend, std::to_string(place.ordinal), std::to_string(place.host_threads),
-          std::to_string(place.compile_threads), place.cache};
+  return {place.backend,
+          std::to_string(place.ordinal),
+          std::to_string(place.host_threads),
+          std::to_string(place.compile_threads),
+          place.cache,
+          place.shared_binaries};
 }
 
 int run_worker(std::span<const char* const> arguments,
@@ -130,6 +142,7 @@ int run_worker(std::span<const char* const> arguments,
   options.device.host_threads = std::atoi(arguments[kHostThreads]);
   options.device.compile_threads = std::atoi(arguments[kCompileThreads]);
   options.store.path = arguments[kCache];
+  options.shared_binaries = arguments[kSharedBinaries];
   options.device.compile_command = compile_command;
   std::unique_ptr<Context> context;
   try {

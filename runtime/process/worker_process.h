@@ -15,13 +15,14 @@ namespace tunedgemm::internal {
 /// A program such as tune-all becomes a worker if this is its first argument.
 inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
 
-/// The device and the cache file that a worker opens.
+/// What a worker opens.
 struct WorkerPlace {
   std::string backend;
   int ordinal = 0;
   int host_threads = 0;
   int compile_threads = 0;
-  std::string cache;  ///< a path
+  std::string cache;            ///< a path
+  std::string shared_binaries;  ///< ContextOptions::shared_binaries
 };
 /// The arguments after kWorkerFlag.
 std::vector<std::string> to_arguments(const WorkerPlace& place);

@@ -92,8 +92,13 @@ bool suffices(const Hit& hit, const TuneOptions& options) {
          (record.rigor > options.rigor && record.candidates_tried >= search_limits.candidates);
 }
 
-TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker)
-    : device_(device), store_(store), probe_(device, store), worker_(std::move(worker)) {}
+TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker,
+                             const std::filesystem::path& shared_binaries)
+    : device_(device),
+      store_(store),
+      probe_(device, store),
+      binaries_(BinaryCache::kMostBytes, shared_binaries),
+      worker_(std::move(worker)) {}
 
 TuningSession::~TuningSession() = default;
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,7 +50,9 @@ class TuningSession {
  public:
   /// Problems are tuned in the worker's process if the store has a file that both processes can
   /// use, and the options name no default. If `worker` is null, they are tuned in this process.
-  TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker);
+  /// `shared_binaries`: see BinaryCache.
+  TuningSession(Device& device, Store& store, std::unique_ptr<TuningWorker> worker,
+                const std::filesystem::path& shared_binaries);
   ~TuningSession();
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "runtime/available_cpus.h"
+#include "runtime/process/private_folder.h"
 #include "tools/shared/concurrently.h"
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
@@ -275,8 +277,8 @@ std::string identity_text(const DeviceIdentity& device) {
 using Contexts = std::vector<std::unique_ptr<Context>>;
 
 // Opens the devices with the same cache file. They must be of one kind, because a winner of one is
-// a winner of all.
-Contexts open_contexts(const CommandLine& line) {
+// a winner of all, and share what they compile in the folder `binaries`, unless it is empty.
+Contexts open_contexts(const CommandLine& line, const std::filesystem::path& binaries) {
   const std::vector<std::string> names =
       line.devices.empty() ? std::vector{line.context.device} : device_names_of(line.devices);
   const int cpus = available_cpus(static_cast<int>(line.processes_of_machine));
@@ -285,6 +287,7 @@ Contexts open_contexts(const CommandLine& line) {
     ContextOptions options =
         to_context_options({.device = names[device], .cache = line.context.cache});
     options.device.compile_threads = std::max(1, cpus / static_cast<int>(names.size()));
+    options.shared_binaries = binaries;
     if (!line.in_process) {
       options.worker_command = worker_command();
     }
@@ -354,7 +357,11 @@ ExitStatus run(CommandLine line) {
   if (!line.results.empty()) {
     line.context.cache = local_cache.emplace().path();
   }
-  Contexts owned = open_contexts(line);
+  std::optional<PrivateFolder> binaries;
+  if (!line.devices.empty()) {
+    binaries.emplace();
+  }
+  Contexts owned = open_contexts(line, binaries ? binaries->path() : std::filesystem::path());
   std::vector<Context*> contexts;
   contexts.reserve(owned.size());
   for (const std::unique_ptr<Context>& context : owned) {

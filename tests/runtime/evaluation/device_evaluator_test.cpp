@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <set>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "tests/support/comes_true.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/seed.h"
+#include "tests/support/temporary_folder.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -457,6 +459,48 @@ TEST_CASE("BinaryCache evicts the least recently used binary") {
   binaries.keep("too large", of_bytes(101));
   CHECK_FALSE(binaries.find("too large"));
   CHECK(binaries.find("a"));
+}
+
+TEST_CASE("Processes with the same folder find each other's binaries") {
+  const auto of_bytes = [](std::size_t bytes) {
+    Binary binary;
+    binary.code.assign(bytes, std::byte{7});
+    binary.entry = "entry of " + std::to_string(bytes);
+    binary.registers = 96;
+    binary.shared_bytes = 1024;
+    binary.spill_bytes = 8;
+    binary.compile_ms = 2.5;
+    return binary;
+  };
+  const TemporaryFolder folder;
+  BinaryCache one(100, folder.path()), other(100, folder.path()), alone(100);
+  one.keep("a", of_bytes(40));
+  alone.keep("b", of_bytes(40));
+  const auto found = other.find("a");
+  REQUIRE(found);
+  CHECK(found->code == of_bytes(40).code);
+  CHECK(found->entry == "entry of 40");
+  CHECK(found->registers == 96);
+  CHECK(found->shared_bytes == 1024);
+  CHECK(found->spill_bytes == 8);
+  CHECK(found->compile_ms == 2.5);
+  CHECK_FALSE(other.find("b"));
+  CHECK_FALSE(alone.find("a"));
+
+  for (const char* name : {"c", "d", "e", "f", "g"}) {  // four have space beside "a"
+    one.keep(name, of_bytes(90));
+  }
+  CHECK(other.find("f"));
+  CHECK_FALSE(other.find("g"));
+  CHECK(one.find("g"));
+
+  std::filesystem::resize_file(folder.path() / "c", 100);
+  BinaryCache late(100, folder.path());
+  CHECK_FALSE(late.find("c"));
+  std::filesystem::remove_all(folder.path());
+  one.keep("h", of_bytes(10));
+  CHECK(one.find("h"));
+  CHECK_FALSE(late.find("d"));
 }
 
 TEST_CASE("DeviceEvaluator forwards the compiler's message") {

@@ -28,13 +28,21 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using namespace std::chrono_literals;
 
-std::unique_ptr<Context> context_on(const WorkerBench& bench,
-                                    std::vector<std::string> worker = {TUNEDGEMM_WORKER_PROGRAM,
-                                                                       std::string(kWorkerFlag)}) {
+ContextOptions options_on(const WorkerBench& bench) {
   ContextOptions options;
   options.backend = find_backend("host");
   options.device.host_threads = 2;
   options.store.path = bench.cache();
+  options.worker_command = {TUNEDGEMM_WORKER_PROGRAM, std::string(kWorkerFlag)};
+  return options;
+}
+
+std::unique_ptr<Context> context_on(const WorkerBench& bench) {
+  return Context::create(options_on(bench));
+}
+
+std::unique_ptr<Context> context_on(const WorkerBench& bench, std::vector<std::string> worker) {
+  ContextOptions options = options_on(bench);
   options.worker_command = std::move(worker);
   return Context::create(options);
 }
@@ -155,6 +163,24 @@ TEST_CASE("A worker marks no candidate as in flight, because its caller knows wh
                      "BEGIN INSERT INTO mark VALUES (NEW.in_flight); END; SELECT 1") == 1);
   REQUIRE(context->tune(problem_of(32), quick(4)).record);
   CHECK(sql_number(bench.cache(), "SELECT count(*) FROM mark") == 0);
+}
+
+TEST_CASE("Workers with a shared folder compile each kernel once") {
+  const WorkerBench bench;
+  const TemporaryFolder folder, binaries;
+  const std::filesystem::path compiled = folder.path() / "compiled";
+  bench.break_kernels("*) echo >> " + compiled.string() + " ;;\n");
+  ContextOptions options = options_on(bench);
+  options.shared_binaries = binaries.path();
+  const auto one = Context::create(options);
+  options.store.path = folder.path() / "other.db";
+  const auto other = Context::create(options);
+
+  REQUIRE(one->tune(problem_of(24), quick(4)).record);
+  const auto first = std::filesystem::file_size(compiled);
+  CHECK(first >= 4);
+  REQUIRE(other->tune(problem_of(24), quick(4)).record);
+  CHECK(std::filesystem::file_size(compiled) == first);
 }
 
 TEST_CASE("Cancelling ends the tuning of a worker") {
