@@ -114,11 +114,9 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
 void Store::put_trial(const TuningKey& key, const TrialRecord& trial) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
-    archive.pending().add_trial(canonical(key), trial);
+    archive.pending().add_trial(canonical(key), trial, archive.process());
     if (archive.pending().trials_are_due()) {
-      archive.write([key = canonical(key), process = archive.process()](
-                        sqlite::Connection& connection) { renew_lease(connection, key, process); },
-                    Archive::Otherwise::kForget);
+      archive.write_pending();
     }
   });
 }

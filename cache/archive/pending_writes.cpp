@@ -26,12 +26,13 @@ void PendingWrites::add_name(const WinnerKey& key, const std::string& name) {
   names_.emplace_back(key, name);
 }
 
-void PendingWrites::add_trial(const TuningKey& key, const TrialRecord& trial) {
+void PendingWrites::add_trial(const TuningKey& key, const TrialRecord& trial,
+                              const ProcessIdentity& process) {
   const std::lock_guard lock(mutex_);
   if (trials_.empty()) {
     oldest_trial_ = std::chrono::steady_clock::now();
   }
-  trials_.push_back({key, trial});
+  trials_.push_back({key, trial, process});
 }
 
 void PendingWrites::add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain) {
@@ -72,6 +73,7 @@ Work PendingWrites::take() {
     }
     for (const PendingTrial& pending : trials) {
       put_trial(connection, key_rows(connection, pending.key), pending.trial);
+      renew_lease(connection, pending.key, pending.process);
     }
     for (const auto& [device, toolchain] : toolchains) {
       set_current_toolchain(connection, device, toolchain);

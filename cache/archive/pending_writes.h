@@ -26,7 +26,8 @@ class PendingWrites {
  public:
   void add_request(const Request& request, const DeviceIdentity& device);
   void add_name(const WinnerKey& key, const std::string& name);
-  void add_trial(const TuningKey& key, const TrialRecord& trial);
+  /// Writing the trial renews the lease of the process.
+  void add_trial(const TuningKey& key, const TrialRecord& trial, const ProcessIdentity& process);
   /// The device now uses this toolchain.
   void add_toolchain(const DeviceIdentity& device, const Toolchain& toolchain);
 
@@ -48,6 +49,7 @@ class PendingWrites {
   struct PendingTrial {
     TuningKey key;
     TrialRecord trial;
+    ProcessIdentity process;
   };
 
   mutable std::mutex mutex_;

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -54,6 +56,16 @@ void in_process_that_dies(Body&& body) {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
 }
+
+// Problem 1, leased by a store, and a connection to the same file.
+struct LeasedProblem {
+  TemporaryFolder folder;
+  std::filesystem::path path = folder.path() / "cache.db";
+  std::unique_ptr<Store> store = Store::open(sample::options(path));
+  Lease lease = acquire(*store, 1);
+  sqlite::Connection connection =
+      sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
+};
 
 }  // namespace
 
@@ -172,42 +184,35 @@ TEST_CASE("A candidate in flight without a lease is recorded and cleared too") {
 }
 
 TEST_CASE("The lease of another machine is respected for a quarter of an hour") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "cache.db";
-  const auto store = Store::open(sample::options(path));
-  const Lease lease = acquire(*store, 1);
-  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
-  connection.execute("UPDATE lease SET host = 'elsewhere'");
-  CHECK_FALSE(acquire(*store, 1));
-  connection.execute("UPDATE lease SET renewed = renewed - 1000");
-  CHECK(acquire(*store, 1));
+  LeasedProblem leased;
+  leased.connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*leased.store, 1));
+  leased.connection.execute("UPDATE lease SET renewed = renewed - 1000");
+  CHECK(acquire(*leased.store, 1));
 }
 
 TEST_CASE("Each candidate renews the lease") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "cache.db";
-  const auto store = Store::open(sample::options(path));
-  const Lease lease = acquire(*store, 1);
-  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
-  connection.execute("UPDATE lease SET renewed = renewed - 1000");
-  mark(*store, 1);
-  connection.execute("UPDATE lease SET host = 'elsewhere'");
-  CHECK_FALSE(acquire(*store, 1));
+  LeasedProblem leased;
+  leased.connection.execute("UPDATE lease SET renewed = renewed - 1000");
+  mark(*leased.store, 1);
+  leased.connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*leased.store, 1));
 }
 
 TEST_CASE("Stored trials renew the lease") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "cache.db";
-  const auto store = Store::open(sample::options(path));
-  const Lease lease = acquire(*store, 1);
-  auto connection = sqlite::Connection::open(path, sqlite::Connection::Mode::kReadWrite, 1000);
-  connection.execute("UPDATE lease SET renewed = renewed - 1000");
-  for (int number = 1; number <= 16; ++number) {  // so many share a write
-    store->put_trial(sample::key(1), sample::trial(number, 10));
+  LeasedProblem leased;
+  leased.connection.execute("UPDATE lease SET renewed = renewed - 1000");
+  const int number = GENERATE(1, 16);  // one that is flushed; as many as share a write
+  CAPTURE(number);
+  for (int trial = 1; trial <= number; ++trial) {
+    leased.store->put_trial(sample::key(1), sample::trial(trial, 10));
   }
-  connection.execute("UPDATE lease SET host = 'elsewhere'");
-  CHECK_FALSE(acquire(*store, 1));
-  CHECK(store->trials(sample::key(1)).size() == 16);
+  if (number == 1) {
+    leased.store->flush();
+  }
+  leased.connection.execute("UPDATE lease SET host = 'elsewhere'");
+  CHECK_FALSE(acquire(*leased.store, 1));
+  CHECK(leased.store->trials(sample::key(1)).size() == static_cast<std::size_t>(number));
 }
 
 TEST_CASE("Releasing a lease that was taken over does nothing") {
