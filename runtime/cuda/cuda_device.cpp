@@ -50,9 +50,7 @@ CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
               ? nullptr
               : std::make_unique<CompileProcesses>(options.compile_command, *nvrtc_location_)),
       nvrtc_seconds_(options.nvrtc_seconds),
-      compile_threads_(
-          std::clamp(options.compile_threads > 0 ? options.compile_threads : available_cpus(), 1,
-                     kMostCompileThreads)) {
+      compile_threads_(options.compile_threads) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
   check_usable();
   toolchain_.compiler = nvrtc_location_ ? "nvrtc " + nvrtc_location_->version : "none";
@@ -141,7 +139,8 @@ std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& so
 }
 
 int CudaDevice::compile_threads() const {
-  return compile_threads_;
+  return std::clamp(compile_threads_ > 0 ? compile_threads_ : available_cpus(), 1,
+                    kMostCompileThreads);
 }
 
 std::variant<std::unique_ptr<CompiledKernel>, Rejection> CudaDevice::load(const Binary& binary,

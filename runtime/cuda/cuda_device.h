@@ -95,7 +95,7 @@ class CudaDevice final : public Device, private HardwareProbe {
   std::optional<NvrtcLocation> nvrtc_location_;
   std::unique_ptr<CompileProcesses> compile_processes_;  ///< null: compile in this process
   double nvrtc_seconds_;
-  int compile_threads_;
+  int compile_threads_;  ///< DeviceOptions::compile_threads
   Toolchain toolchain_;
   std::mutex nvrtc_mutex_;
   std::unique_ptr<const ThreadedNvrtc> nvrtc_;  ///< null until nvrtc() is first called
