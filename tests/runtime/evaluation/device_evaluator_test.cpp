@@ -441,12 +441,22 @@ TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
   CHECK(device.compilations() == 1);
 }
 
+namespace {
+
+Binary of_bytes(std::size_t bytes) {
+  Binary binary;
+  binary.code.assign(bytes, std::byte{7});
+  binary.entry = "entry of " + std::to_string(bytes);
+  binary.registers = 96;
+  binary.shared_bytes = 1024;
+  binary.spill_bytes = 8;
+  binary.compile_ms = 2.5;
+  return binary;
+}
+
+}  // namespace
+
 TEST_CASE("BinaryCache evicts the least recently used binary") {
-  const auto of_bytes = [](std::size_t bytes) {
-    Binary binary;
-    binary.code.resize(bytes);
-    return binary;
-  };
   BinaryCache binaries(100);
   binaries.keep("a", of_bytes(40));
   binaries.keep("b", of_bytes(40));
@@ -462,16 +472,6 @@ TEST_CASE("BinaryCache evicts the least recently used binary") {
 }
 
 TEST_CASE("Processes with the same folder find each other's binaries") {
-  const auto of_bytes = [](std::size_t bytes) {
-    Binary binary;
-    binary.code.assign(bytes, std::byte{7});
-    binary.entry = "entry of " + std::to_string(bytes);
-    binary.registers = 96;
-    binary.shared_bytes = 1024;
-    binary.spill_bytes = 8;
-    binary.compile_ms = 2.5;
-    return binary;
-  };
   const TemporaryFolder folder;
   BinaryCache one(100, folder.path()), other(100, folder.path()), alone(100);
   one.keep("a", of_bytes(40));
