@@ -1,7 +1,8 @@
 #pragma once
 
-// TrialLog: stores the outcome of every candidate immediately. If a tuning is killed, the next
-// tuning of the problem knows all outcomes so far and does not run a crashing candidate again.
+// TrialLog: stores the outcome of every candidate as soon as it is known; the store writes it
+// within a second. If a tuning is killed, the next tuning of the problem knows the outcomes so far
+// and does not run a crashing candidate again.
 
 #include <cstddef>
 #include <string>
