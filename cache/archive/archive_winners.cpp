@@ -129,7 +129,8 @@ void Archive::note_toolchain(const std::string& device_fingerprint, const Device
 }
 
 std::filesystem::path Archive::path() const {
-  return store_path(options_);
+  return options_.access == StoreOptions::Access::kMemoryOnly ? std::filesystem::path()
+                                                              : store_path(options_);
 }
 
 StoreState Archive::state() const {

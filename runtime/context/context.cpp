@@ -43,6 +43,12 @@ std::unique_ptr<TuningWorker> make_worker(const ContextOptions& options, const D
       store);
 }
 
+// "the cache FILE", or "the cache in memory" if there is no file.
+std::string name_of_cache(const Store& store) {
+  const std::string path = store.path().string();
+  return "the cache " + (path.empty() ? "in memory" : path);
+}
+
 bool is_empty(const Problem& problem) {
   return problem.m == 0 || problem.n == 0 || problem.batch == 0;
 }
@@ -215,7 +221,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy,
   }
   if (!hit && policy == Policy::kFail) {
     throw CallError(CallError::Kind::kNotTuned,
-                    "policy fail, and the cache " + store_->path().string() + " has no winner on " +
+                    "policy fail, and " + name_of_cache(*store_) + " has no winner on " +
                         device_->identity().name + " for " + to_text(problem) +
                         "; tune it with tune-all, or use policy tune");
   }
@@ -321,7 +327,7 @@ Compiling Context::compiling_under(Policy policy) {
 }
 
 std::string Context::why_not_stored(const Problem& problem) {
-  return "policy stored, and neither the cache " + store_->path().string() +
+  return "policy stored, and neither " + name_of_cache(*store_) +
          " nor the library has a kernel for " + device_->identity().name + " that computes " +
          to_text(problem) + "; tune it or one like it with tune-all, or use policy compile";
 }

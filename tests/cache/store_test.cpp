@@ -840,6 +840,7 @@ TEST_CASE("A store in memory keeps its content until it is destroyed") {
   options.access = StoreOptions::Access::kMemoryOnly;
   const auto store = Store::open(options);
   CHECK(store->health().state == StoreState::kMemoryOnly);
+  CHECK(store->path().empty());
   CHECK(store->put(sample::record(64), sample::source(), sample::binary(), {sample::trial(64, 1)})
             .stored);
   CHECK(find(*store, 64));
