@@ -108,8 +108,8 @@ TEST_CASE("On a terminal of 80 columns progress is one line that neither wraps n
   const Shell shell;
   const std::string name(90, 'n');
   std::ofstream(shell.folder() / "list.csv") << "name,types,m,n,k\n"
-                                             << name << ",f32,40,24,16\n"
-                                             << "second,f64,48,24,16\n";
+                                             << name << ",f32,48,24,16\n"
+                                             << "second,f64,40,24,16\n";
   const auto [status, output, errors] = shell.run_on_terminal(
       TUNE_ALL " --device host --rigor quick --candidates 6 --budget-seconds 100 list.csv >table",
       80);

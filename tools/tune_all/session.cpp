@@ -308,7 +308,7 @@ std::string devices_text(std::span<Context* const> contexts) {
 
 Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
                     const SessionOptions& options, const std::vector<bool>& is_tuned) {
-  ShapeQueue queue(work.shapes.size(), is_tuned, contexts.size());
+  ShapeQueue queue(tuning_order(work.shapes, options.total_seconds > 0), is_tuned, contexts.size());
   SessionRun run(contexts, options, work.shapes.size(), queue.to_tune());
   std::atomic<std::size_t> next_layer{0};
   std::vector<std::unique_ptr<Ladders>> ladders;

@@ -48,7 +48,7 @@ struct Session {
 /// each shape whether the cache already has its winner; a missing element means no.
 ///
 /// Each context has a device of its own, all of the same kind, and the same cache file. The devices
-/// take shapes as they become free. If one fails, the others go on.
+/// take shapes as they become free, in the order of tuning_order. If one fails, the others go on.
 Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
                     const SessionOptions& options, const std::vector<bool>& is_tuned);
 

@@ -5,15 +5,25 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
+
+#include "tools/shared/shape.h"
 
 namespace tunedgemm::internal {
 
-/// Thread-safe. Shapes are numbers from 0, in the order of the list.
+/// The order in which shapes are tuned, as numbers in the list from 0. Those with the most operations
+/// come first: several devices then end at about the same time, and the winners of larger M are
+/// candidates for smaller M (tuner/LABBOOK.md). If the time is limited, the order is the list's.
+std::vector<std::size_t> tuning_order(std::span<const Shape> shapes, bool time_is_limited);
+
+/// Thread-safe.
 class ShapeQueue {
  public:
-  /// `is_tuned` tells for each shape whether it already has a winner; a missing element means no.
-  ShapeQueue(std::size_t shapes, const std::vector<bool>& is_tuned, std::size_t devices);
+  /// Hands out `order`, the numbers from 0 in any order. `is_tuned` tells for each number whether
+  /// that shape already has a winner; a missing element means no.
+  ShapeQueue(std::vector<std::size_t> order, const std::vector<bool>& is_tuned,
+             std::size_t devices);
 
   struct Turn {
     std::size_t shape = 0;
@@ -34,11 +44,13 @@ class ShapeQueue {
   std::optional<std::size_t> expect_next();
 
   std::mutex mutex_;
+  std::vector<std::size_t> order_;
+  // All that follows is about places in order_.
   std::vector<State> states_;
   std::vector<bool> is_tuned_;
   std::vector<std::optional<std::size_t>> expected_;  ///< by each device
   std::size_t to_tune_ = 0;
-  // No shape before these waits, or waits to be tuned.
+  // No place before these waits, or waits to be tuned.
   std::size_t first_waiting_ = 0, first_to_tune_ = 0;
 };
 
