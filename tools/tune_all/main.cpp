@@ -129,7 +129,9 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--candidates", line.session.shape.budget.candidates,
                  "the most candidates to try for each shape")
       ->check(why_not_positive);
-  app.add_option("--total-seconds", line.session.total_seconds, "limit for all shapes together")
+  app.add_option("--total-seconds", line.session.total_seconds,
+                 "limit for all shapes together; without it the largest shapes come first, with it "
+                 "those that the list has first")
       ->check(why_not_positive);
   app.add_option(
          "--candidate-seconds", line.session.shape.candidate_seconds,
