@@ -12,9 +12,10 @@
 
 namespace tunedgemm::internal {
 
-/// The order in which shapes are tuned, as numbers in the list from 0. Those with the most operations
-/// come first: several devices then end at about the same time, and the winners of larger M are
-/// candidates for smaller M (tuner/LABBOOK.md). If the time is limited, the order is the list's.
+/// The order in which shapes are tuned, as numbers in the list from 0. Those with the most
+/// operations come first: several devices then end at about the same time, and the winners of
+/// larger M are candidates for smaller M (tuner/LABBOOK.md). If the time is limited, the order is
+/// the list's.
 std::vector<std::size_t> tuning_order(std::span<const Shape> shapes, bool time_is_limited);
 
 /// Thread-safe.
