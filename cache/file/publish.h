@@ -5,10 +5,11 @@
 // first start. The journal mode is stored in the file, so it is set here and never while the file
 // is in use. Private to cache.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 
-#include "cache/sqlite/sqlite.h"
+#include "cache/file/lock_file.h"
 #include "cache/store.h"
 
 namespace tunedgemm::internal {
@@ -17,7 +18,8 @@ namespace tunedgemm::internal {
 [[noreturn]] void throw_errno(const char* doing, const std::filesystem::path& path);
 
 /// A file under a private name beside its target, readable by this user alone. The destructor
-/// removes the private name and SQLite's files beside it. Members throw
+/// removes the private name and SQLite's files beside it. If the process is killed before, a later
+/// build in the same folder removes them once they are an hour old. Members throw
 /// std::filesystem::filesystem_error.
 class PrivateBuild {
  public:
@@ -40,6 +42,12 @@ class PrivateBuild {
   std::filesystem::path target_;
   std::filesystem::path path_;
 };
+
+/// Copies the file; the copy is readable by this user alone. Throws fs::filesystem_error.
+void copy_bytes(const Descriptor& from, const std::filesystem::path& destination);
+
+/// The application id in a database's header, as in Connection::header_on_disk; 0 if there is none.
+std::uint32_t application_id(const Descriptor& file);
 
 /// For PrivateBuild: makes all tables and views and sets the journal mode. Throws sqlite::Error.
 void build_database(const std::filesystem::path& path, StoreOptions::Journal journal);

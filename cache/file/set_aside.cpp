@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <vector>
 
 #include "cache/file/lock_file.h"
 #include "cache/file/publish.h"
@@ -80,21 +79,6 @@ bool is_whole(const fs::path& path, int busy_timeout_ms) {
 
 namespace {
 
-void copy_bytes(const Descriptor& from, const fs::path& destination) {
-  const Descriptor to = open_file(destination, O_WRONLY | O_CREAT | O_TRUNC);
-  std::vector<char> bytes(std::size_t{1} << 20);
-  for (off_t offset = 0;;) {
-    const ssize_t count = pread(from.number(), bytes.data(), bytes.size(), offset);
-    if (count == 0) {
-      return;
-    }
-    if (count < 0 || write(to.number(), bytes.data(), static_cast<std::size_t>(count)) != count) {
-      throw_errno("cannot copy to", destination);
-    }
-    offset += count;
-  }
-}
-
 // Gives the damaged file a second name, under which it is kept. This is a link, not a renaming: the
 // file must keep its first name, and its lock, until the new file takes that name. On a file system
 // without links, copies the file.
@@ -108,18 +92,6 @@ void set_aside(const Descriptor& damaged, const fs::path& path) {
     // SQLite would apply a remaining side file to the new file.
     (void)std::rename((path.string() + side_file).c_str(), (aside.string() + side_file).c_str());
   }
-}
-
-// The application id in the database's header, as in Connection::header_on_disk.
-std::uint32_t application_id(const Descriptor& file) {
-  std::array<unsigned char, 4> bytes{};
-  constexpr off_t kOffset = 68;
-  (void)!pread(file.number(), bytes.data(), bytes.size(), kOffset);
-  std::uint32_t id = 0;
-  for (const unsigned char byte : bytes) {
-    id = id << 8U | byte;
-  }
-  return id;
 }
 
 // The path quoted for a shell.

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "cache/file/lock_file.h"
+#include "cache/replace_file.h"
 #include "cache/sqlite/schema.h"
 #include "cache/sqlite/sqlite.h"
 #include "cache/store.h"
@@ -485,6 +486,69 @@ TEST_CASE("A file that is removed while it is open is created again") {
   CHECK(put(*store, 2));
   CHECK(connect(path).integer("SELECT count(*) FROM winner") == 1);
   CHECK(store->health().state == StoreState::kReadWrite);
+}
+
+TEST_CASE("What killed builds left is removed, and no file of the user") {
+  const TemporaryFolder folder;
+  const auto at = [&](const std::string& name) { return folder.path() / name; };
+  const auto store = Store::open(sample::options(at("cache.db")));
+  REQUIRE(put(*store, 1));
+  REQUIRE(store->export_to(at("first.db")).empty());
+  fs::copy_file(at("first.db"), at("old.db.new-a1B2c3"));
+  write_file(at("copy.db.new-XyZ019"), "");
+  write_file(at("copy.db.new-zeroes"), std::string(8192, '\0'));
+  const std::vector<std::string> of_user{
+      "copy.db.new-notes.txt", "copy.db.new-2025.csv", "copy.db.new-backup", "copy.db.new-a1B2c",
+      "copy.db.new-a1B2c3d",   "copy.db.new-a1-2c3",   ".new-a1B2c3",        "copy.db-a1B2c3"};
+  for (const std::string& name : of_user) {
+    write_file(at(name), name == "copy.db.new-backup" ? std::string("text") : std::string());
+  }
+  write_file(at("young.db.new-a1B2c3"), "");
+  fs::create_directory(at("folder.db.new-a1B2c3"));
+  fs::create_symlink(at("copy.db.new-XyZ019"), at("link.db.new-a1B2c3"));
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    if (entry.path().filename().string().find("new-") != std::string::npos &&
+        entry.path().filename() != "young.db.new-a1B2c3" && !entry.is_symlink()) {
+      fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - std::chrono::hours(2));
+    }
+  }
+  REQUIRE(store->export_to(at("copy.db")).empty());
+  CHECK_FALSE(fs::exists(at("old.db.new-a1B2c3")));
+  CHECK_FALSE(fs::exists(at("copy.db.new-XyZ019")));
+  CHECK_FALSE(fs::exists(at("copy.db.new-zeroes")));
+  for (const std::string& name : of_user) {
+    CAPTURE(name);
+    CHECK(fs::exists(at(name)));
+  }
+  CHECK(fs::exists(at("young.db.new-a1B2c3")));
+  CHECK(fs::exists(at("folder.db.new-a1B2c3")));
+  CHECK(fs::is_symlink(at("link.db.new-a1B2c3")));
+}
+
+TEST_CASE("A file is replaced by a copy as a whole, or not at all") {
+  const TemporaryFolder folder;
+  const fs::path source = folder.path() / "source", target = folder.path() / "target";
+  write_file(source, std::string(3'000'000, 'x'));
+  fs::permissions(source, fs::perms::owner_read | fs::perms::group_read);
+  write_file(target, "old");
+  replace_by_copy(source, target);
+  CHECK(fs::file_size(target) == 3'000'000);
+  CHECK(fs::status(target).permissions() == (fs::perms::owner_read | fs::perms::group_read));
+  REQUIRE_THROWS_AS(replace_by_copy(folder.path() / "absent", target), fs::filesystem_error);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{1'000'000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::error_code error;
+  try {
+    replace_by_copy(source, target);
+  } catch (const fs::filesystem_error& failure) {
+    error = failure.code();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(error == std::errc::file_too_large);
+  CHECK(fs::file_size(target) == 3'000'000);
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);
 }
 
 TEST_CASE("A store follows a file that is replaced while it is open") {
