@@ -1,7 +1,6 @@
 """prepare and tune_all: many products are tuned before they are needed."""
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -16,7 +15,7 @@ from ._errors import Error, InvalidArgumentError, NoDeviceError
 from ._placeholders import Placeholder
 from ._products import Plan, plan
 from ._programs import path_of
-from ._progress import Line, Progress
+from ._progress import Line, Progress, in_thread
 
 Path = Union[str, "os.PathLike[str]"]
 Row = dict[str, Any]
@@ -52,21 +51,17 @@ def prepare(problems: Union[Path, Iterable[Any]], *, progress: Progress = True, 
         return tune_all(problems, progress=progress)
     wanted = list(problems)
     plans: list[Any] = []
-    thread = concurrent.futures.ThreadPoolExecutor(1, "tunedgemm-prepare")
     with Line(progress, len(wanted)) as line:
-        try:
-            device = None
-            for problem in wanted:
-                arguments = _named(problem)
-                if device is None and context is None and _lacks_device(arguments):
-                    device = _first_device()
-                arguments = _with_placeholders(arguments, device or "host")
-                product = _product_text(arguments)
-                line.show(len(plans), len(wanted), product)
-                plans.append(line.wait_for(thread.submit(_plan, product, arguments, policy, context)))
-            line.show(len(plans), len(wanted), "")
-        finally:
-            thread.shutdown(wait=False)
+        device = None
+        for problem in wanted:
+            arguments = _named(problem)
+            if device is None and context is None and _lacks_device(arguments):
+                device = _first_device()
+            arguments = _with_placeholders(arguments, device or "host")
+            product = _product_text(arguments)
+            line.show(len(plans), len(wanted), product)
+            plans.append(line.wait_for(in_thread(_plan, product, arguments, policy, context)))
+        line.show(len(plans), len(wanted), "")
     return plans
 
 
@@ -112,6 +107,8 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
     if _is_shape(arguments.get("c")):
         raise TypeError("c is a shape; pass an array, or leave it out if the product is added to out")
     dtype, layout, device = _arrays.name_of_type(arguments.pop("dtype")), arguments.pop("layout", "nn"), arguments.pop("device", device)
+    if not isinstance(device, str):
+        raise TypeError(f"device is a {type(device).__name__}; give a string: 'host', 'cuda' or 'cuda:1'")
     if layout not in ("nn", "nt", "tn", "tt"):
         raise ValueError(f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored transposed")
     result_type = arguments.get("out_dtype")
@@ -194,14 +191,12 @@ def _run(command: list[str], output: IO[str], progress: Progress) -> tuple[int, 
     # In a session of its own: a terminal's Ctrl-C would reach the program beside this one's, and the second ends it at once.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, encoding="utf-8",
                                errors="replace", start_new_session=True)
-    thread = concurrent.futures.ThreadPoolExecutor(1, "tunedgemm-tune-all")
     try:
         with Line(progress, 0, "after ") as line:
-            messages = line.wait_for(thread.submit(_read_messages, process, line.show), lambda: process.send_signal(signal.SIGINT))
+            messages = line.wait_for(in_thread(_read_messages, process, line.show), lambda: process.send_signal(signal.SIGINT))
     finally:
         process.kill()
         process.wait()
-        thread.shutdown()
     return process.wait(), messages
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import sys
+import threading
 import time
 from typing import Any, Callable, NamedTuple, Optional, Union
 
@@ -19,6 +20,20 @@ class State(NamedTuple):
 
 Progress = Union[bool, Callable[[State], object]]
 BETWEEN_DRAWINGS = 0.25  # seconds
+
+
+def in_thread(work: Callable[..., Any], *arguments: Any) -> concurrent.futures.Future[Any]:
+    """The future result of a call in a thread of its own, for which the end of the interpreter does not wait: a second Ctrl-C ends it."""
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="tunedgemm", daemon=True).start()
+    return future
 
 
 class Line:
