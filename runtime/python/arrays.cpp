@@ -4,12 +4,15 @@
 #include <nanobind/stl/string_view.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 #include <utility>
 
 #include "runtime/python/context.h"
 #include "runtime/python/dlpack.h"
+#include "runtime/python/gil.h"
+#include "runtime/python/values.h"
 
 namespace nb = nanobind;
 
@@ -95,11 +98,19 @@ Producer producer_of(nb::handle object) {
 bool negates(nb::handle object) {
   static PyObject* const name = PyUnicode_InternFromString("is_neg");
   PyObject* const self[] = {object.ptr()};
-  return nb::cast<bool>(nb::steal(PyObject_VectorcallMethod(name, self, 1, nullptr)));
+  const nb::object answer =
+      nb::steal(run_python([&] { return PyObject_VectorcallMethod(name, self, 1, nullptr); }));
+  if (!answer.is_valid()) {
+    throw nb::python_error();
+  }
+  return answer.is(nb::handle(Py_True));
 }
 
-nb::object python_part(const char* function) {
-  return nb::module_::import_("tunedgemm._arrays").attr(function);
+template <class... Arguments>
+nb::object call_python_part(const char* function, const Arguments&... arguments) {
+  static const nb::handle module = nb::module_::import_("tunedgemm._arrays").release();
+  const nb::object called = module.attr(function);
+  return run_python([&] { return called(arguments...); });
 }
 
 }  // namespace
@@ -155,7 +166,10 @@ bool Array::read_by_buffer(std::string_view argument, Access access) {
     PyErr_Clear();
     return false;
   }
-  const std::string_view format(buffer_.format);
+  std::string_view format(buffer_.format);
+  if (format.size() == 2 && format[0] == '=') {
+    format.remove_prefix(1);  // how numpy writes the type of an array that is not aligned
+  }
   const auto* const type = find_type(
       [&](const ElementType& one) { return format.size() == 1 && format[0] == one.format; });
   if (type == nullptr) {
@@ -164,6 +178,7 @@ bool Array::read_by_buffer(std::string_view argument, Access access) {
   type_ = type->type;
   data_ = buffer_.buf;
   device_ = kHost;
+  check_alignment(argument);
   set_dimensions(argument, buffer_.ndim);
   for (int i = 0; i < buffer_.ndim; ++i) {
     if (buffer_.strides[i] % buffer_.itemsize != 0) {
@@ -183,19 +198,19 @@ void Array::read_by_protocol(std::string_view argument, Access access) {
                           "; pass an array of numpy, PyTorch or another library with DLPack")
                              .c_str());
   }
-  if (access == Access::kWrite && nb::cast<bool>(python_part("is_immutable")(object_))) {
+  if (access == Access::kWrite && nb::cast<bool>(call_python_part("is_immutable", object_))) {
     refuse(name + " is an array of JAX, which is never written; pass an array that may be");
   }
-  const nb::object pair = python_part("as_dlpack")(object_);
+  const nb::object pair = call_python_part("as_dlpack", object_);
   const auto type_name = nb::cast<std::string>(pair[1]);
-  if (access == Access::kWrite) {
-    nb::ndarray<> array;
-    if (!nb::try_cast(nb::object(pair[0]), array)) {
-      refuse(name + " is read-only; pass an array that may be written");
-    }
-    other_ = nb::ndarray<nb::ro>(array);
-  } else {
-    other_ = nb::cast<nb::ndarray<nb::ro>>(nb::object(pair[0]));
+  const nb::object array(pair[0]);
+  if (!run_python([&] { return nb::try_cast(array, other_); })) {
+    const auto reason = nb::cast<std::string>(call_python_part("why_no_dlpack", array));
+    reason.empty() ? refuse_type(argument) : refuse(name + " cannot be read: " + reason);
+  }
+  if (nb::ndarray<> written;
+      access == Access::kWrite && !run_python([&] { return nb::try_cast(array, written); })) {
+    refuse(name + " is read-only; pass an array that may be written");
   }
   const auto dimensions = static_cast<int>(other_.ndim());
   const nb::dlpack::dltensor tensor{.data = const_cast<void*>(other_.data()),
@@ -225,6 +240,7 @@ void Array::set(std::string_view argument, const nb::dlpack::dltensor& tensor) {
   type_ = type->type;
   data_ = static_cast<char*>(tensor.data) + tensor.byte_offset;
   set_device(argument, tensor.device.device_type, tensor.device.device_id);
+  check_alignment(argument);
   set_dimensions(argument, tensor.ndim);
   std::copy_n(tensor.shape, tensor.ndim, shape_.begin());
   std::int64_t packed = 1;
@@ -259,9 +275,18 @@ void Array::set_dimensions(std::string_view argument, int dimensions) {
   dimensions_ = dimensions;
 }
 
+void Array::check_alignment(std::string_view argument) const {
+  const std::uintptr_t size = known(type_).bits / 8U;
+  if (std::bit_cast<std::uintptr_t>(data_) % size != 0) {
+    refuse(std::string(argument) + " is not aligned: its address is no multiple of the " +
+           std::to_string(size) + " bytes of an element; pass a copy");
+  }
+}
+
 void Array::refuse_type(std::string_view argument) const {
   const nb::object type = nb::getattr(object_, "dtype", nb::str("an unknown type"));
-  refuse(std::string(argument) + " has elements of " + nb::str(type).c_str() + "; " +
+  const nb::object text = run_python([&] { return nb::str(type); });
+  refuse(std::string(argument) + " has elements of " + nb::cast<std::string>(text) + "; " +
          kSupportedTypes);
 }
 
@@ -279,7 +304,7 @@ void* Array::current_stream() const {
     return nullptr;
   }
   if (exchange_ == nullptr) {
-    return PyLong_AsVoidPtr(python_part("current_stream")(object_).ptr());
+    return PyLong_AsVoidPtr(call_python_part("current_stream", object_).ptr());
   }
   void* stream = nullptr;
   if (exchange_->current_stream(nb::device::cuda::value, device_, &stream) != 0) {
@@ -291,10 +316,9 @@ void* Array::current_stream() const {
 nb::object Array::make(std::span<const std::int64_t> shape, tunedgemm_type type) const {
   const ElementType& element = known(type);
   if (exchange_ == nullptr) {
-    static const nb::handle new_array = python_part("new_array").release();
     const nb::tuple extents = shape.size() == 2 ? nb::make_tuple(shape[0], shape[1])
                                                 : nb::make_tuple(shape[0], shape[1], shape[2]);
-    return new_array(object_, extents, element.name);
+    return call_python_part("new_array", object_, extents, element.name);
   }
   nb::dlpack::dltensor prototype{
       .device = {device_ == kHost ? nb::device::cpu::value : nb::device::cuda::value,
@@ -315,7 +339,7 @@ nb::object Array::make(std::span<const std::int64_t> shape, tunedgemm_type type)
 }
 
 tunedgemm_type type_named(std::string_view argument, nb::handle type) {
-  const auto name = nb::cast<std::string>(python_part("name_of_type")(type));
+  const auto name = text_of(argument, call_python_part("name_of_type", type));
   const auto* const found = find_type([&](const ElementType& one) { return one.name == name; });
   if (found == nullptr) {
     refuse(std::string(argument) + " is " + name + "; " + kSupportedTypes);

@@ -59,6 +59,7 @@ class Array {
   void set(std::string_view argument, const nanobind::dlpack::dltensor& tensor);
   void set_device(std::string_view argument, int dlpack_type, int id);
   void set_dimensions(std::string_view argument, int dimensions);
+  void check_alignment(std::string_view argument) const;
   [[noreturn]] void refuse_type(std::string_view argument) const;
 
   nanobind::handle object_;

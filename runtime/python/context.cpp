@@ -6,7 +6,9 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/python/gil.h"
 #include "runtime/python/names.h"
+#include "runtime/python/per_process.h"
 
 namespace nb = nanobind;
 
@@ -50,7 +52,7 @@ class DefaultContexts {
     if (auto found = find(device)) {
       return found;
     }
-    const nb::gil_scoped_acquire gil;
+    const GilAcquire gil;
     // Without the lock, because opening a device releases the GIL.
     auto made = std::make_unique<Context>(
         ContextOptions{.device = device == kHost ? "host" : "cuda:" + std::to_string(device)});
@@ -58,11 +60,11 @@ class DefaultContexts {
     return contexts_.try_emplace(device, std::move(made)).first->second->get();
   }
 
-  void close(bool for_good) {
+  void close() {
     std::map<int, std::unique_ptr<Context>> closed;
     {
       const std::scoped_lock lock(mutex_);
-      is_closed_ = for_good;
+      is_closed_ = true;
       closed.swap(contexts_);
     }
     for (const auto& [device, context] : closed) {
@@ -84,11 +86,6 @@ class DefaultContexts {
   bool is_closed_ = false;
   std::map<int, std::unique_ptr<Context>> contexts_;
 };
-
-DefaultContexts& default_contexts() {
-  static auto* const contexts = new DefaultContexts;  // outlives all threads
-  return *contexts;
-}
 
 }  // namespace
 
@@ -127,7 +124,7 @@ Context::Context(const ContextOptions& wanted) {
   tunedgemm_context* context = nullptr;
   tunedgemm_status status;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     status = tunedgemm_context_create(&options, &context);
   }
   check(status);
@@ -143,7 +140,7 @@ std::shared_ptr<tunedgemm_context> Context::get() const {
 
 void Context::close() {
   std::shared_ptr<tunedgemm_context> closed = std::move(context_);
-  const nb::gil_scoped_release released;
+  const GilRelease released;
   closed.reset();
 }
 
@@ -155,11 +152,11 @@ std::string Context::report() const {
 }
 
 std::shared_ptr<tunedgemm_context> default_context(int device) {
-  return default_contexts().of(device);
+  return PerProcess<DefaultContexts>::get().of(device);
 }
 
-void close_default_contexts(bool for_good) {
-  default_contexts().close(for_good);
+void close_default_contexts() {
+  PerProcess<DefaultContexts>::get().close();
 }
 
 }  // namespace tunedgemm::python

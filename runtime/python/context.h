@@ -44,11 +44,11 @@ class Context {
 constexpr int kHost = -1;
 
 /// The context with default options of all calls on a device that name none: opened by the first of
-/// them, which takes the GIL for it, closed when the interpreter ends.
+/// them, which takes the GIL for it, closed when the interpreter ends. A forked child, which cannot
+/// use those of its parent, has its own.
 std::shared_ptr<tunedgemm_context> default_context(int device);
 
-/// In a forked child, which cannot use its parent's contexts, new ones may follow; `for_good`
-/// refuses further calls.
-void close_default_contexts(bool for_good);
+/// Refuses further calls of default_context().
+void close_default_contexts();
 
 }  // namespace tunedgemm::python

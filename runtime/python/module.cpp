@@ -6,7 +6,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,10 +14,12 @@
 #include <utility>
 
 #include "runtime/python/context.h"
+#include "runtime/python/gil.h"
 #include "runtime/python/jax_ffi.h"
 #include "runtime/python/layout.h"
 #include "runtime/python/problem.h"
 #include "runtime/python/torch_ops.h"
+#include "runtime/python/values.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -32,34 +33,43 @@ std::shared_ptr<tunedgemm_context> context_for(const Product& product, const Con
 
 // The stream that the caller names, or that of the arrays' library.
 void* stream_for(const Product& product, nb::handle stream) {
-  return stream.is_none() ? product.current_stream()
-                          : std::bit_cast<void*>(nb::cast<std::uintptr_t>(stream));
+  return stream.is_none() ? product.current_stream() : stream_of(stream);
 }
 
-Scalars scalars_of(const char* activation, const char* numerics, nb::handle out_dtype, double alpha,
-                   double beta, double slope) {
-  Scalars scalars{.alpha = alpha,
-                  .beta = beta,
-                  .slope = slope,
-                  .activation = activation_of(activation),
-                  .numerics = numerics_of(numerics)};
+const Context* context_or_none(nb::handle context) {
+  if (context.is_none()) {
+    return nullptr;
+  }
+  if (!nb::isinstance<Context>(context)) {
+    refuse_type_of("context", context, "a tunedgemm.Context or None");
+  }
+  return nb::inst_ptr<Context>(context);
+}
+
+Scalars scalars_of(nb::handle activation, nb::handle numerics, nb::handle out_dtype,
+                   nb::handle alpha, nb::handle beta, nb::handle slope) {
+  Scalars scalars{.alpha = number_of("alpha", alpha),
+                  .beta = number_of("beta", beta),
+                  .slope = number_of("slope", slope),
+                  .activation = activation_of(text_of("activation", activation)),
+                  .numerics = numerics_of(text_of("numerics", numerics))};
   if (!out_dtype.is_none()) {
     scalars.type_of_out = type_named("out_dtype", out_dtype);
   }
   return scalars;
 }
 
-nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, const char* activation,
-                  nb::handle out, nb::handle out_dtype, nb::handle c, double alpha, double beta,
-                  nb::handle scale_a, nb::handle scale_b, double slope, const char* numerics,
-                  nb::handle stream, const Context* context) {
+nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
+                  nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha,
+                  nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle slope,
+                  nb::handle numerics, nb::handle stream, nb::handle context) {
   const Product product({a, b, out, c, bias, scale_a, scale_b},
                         scalars_of(activation, numerics, out_dtype, alpha, beta, slope));
-  const std::shared_ptr<tunedgemm_context> used = context_for(product, context);
+  const std::shared_ptr<tunedgemm_context> used = context_for(product, context_or_none(context));
   void* const used_stream = stream_for(product, stream);
   tunedgemm_status status;
   {
-    const nb::gil_scoped_release released;
+    const GilRelease released;
     status = tunedgemm_matmul(used.get(), &product.problem(), &product.buffers(), used_stream);
   }
   check(status);
@@ -78,19 +88,21 @@ bool is_same(const tunedgemm_problem& a, const tunedgemm_problem& b) {
 
 class Plan {
  public:
-  Plan(const Arguments& arguments, const Scalars& scalars, const char* policy, const char* name,
-       double accepted_loss, const Context* context)
+  Plan(const Arguments& arguments, const Scalars& scalars, nb::handle policy, nb::handle name,
+       nb::handle accepted_loss, nb::handle context)
       : scalars_(scalars) {
-    const Product product(arguments, scalars);
     tunedgemm_plan_options options;
     tunedgemm_plan_options_init(&options);
-    options.policy = policy_of(policy);
-    options.name = name;
-    options.accepted_loss = accepted_loss;
-    const std::shared_ptr<tunedgemm_context> used = context_for(product, context);
+    options.policy = policy_of(text_of("policy", policy));
+    const std::optional<std::string> given_name = text_or_none("name", name);
+    options.name = given_name ? given_name->c_str() : nullptr;
+    options.accepted_loss = number_of("accepted_loss", accepted_loss);
+    const Context* const given_context = context_or_none(context);
+    const Product product(arguments, scalars);
+    const std::shared_ptr<tunedgemm_context> used = context_for(product, given_context);
     tunedgemm_status status;
     {
-      const nb::gil_scoped_release released;
+      const GilRelease released;
       status = tunedgemm_plan_create(used.get(), &product.problem(), &product.buffers(), &options,
                                      &plan_);
     }
@@ -111,7 +123,7 @@ class Plan {
     void* const used_stream = stream_for(product, stream);
     tunedgemm_status status;
     {
-      const nb::gil_scoped_release released;
+      const GilRelease released;
       status = tunedgemm_run(plan_, &product.buffers(), used_stream);
     }
     check(status);
@@ -129,19 +141,21 @@ class Plan {
     tunedgemm_plan_info_init(&info);
     tunedgemm_status status;
     {
-      const nb::gil_scoped_release released;
+      const GilRelease released;
       status = tunedgemm_plan_get_info(plan_, &info);
     }
     check(status);
-    return nb::module_::import_("tunedgemm._plan_info")
-        .attr("plan_info")("origin"_a = static_cast<int>(info.origin),
-                           "median_us"_a = info.median_us, "low_us"_a = info.low_us,
-                           "high_us"_a = info.high_us, "default_us"_a = info.default_us,
-                           "naive_us"_a = info.naive_us, "expected_loss"_a = info.expected_loss,
-                           "expected_us"_a = info.expected_us, "tuned_m"_a = info.tuned_m,
-                           "workspace_bytes"_a = info.workspace_bytes,
-                           "candidates"_a = info.candidates, "spent_seconds"_a = info.spent_seconds,
-                           "tuned_at"_a = info.tuned_at, "tuned_with"_a = info.tuned_with);
+    nb::dict fields;
+    fields["origin"] = static_cast<int>(info.origin);
+    fields["median_us"] = info.median_us, fields["low_us"] = info.low_us;
+    fields["high_us"] = info.high_us, fields["default_us"] = info.default_us;
+    fields["naive_us"] = info.naive_us, fields["expected_loss"] = info.expected_loss;
+    fields["expected_us"] = info.expected_us, fields["tuned_m"] = info.tuned_m;
+    fields["workspace_bytes"] = info.workspace_bytes, fields["candidates"] = info.candidates;
+    fields["spent_seconds"] = info.spent_seconds;
+    fields["tuned_at"] = info.tuned_at, fields["tuned_with"] = info.tuned_with;
+    const nb::object make = nb::module_::import_("tunedgemm._plan_info").attr("plan_info");
+    return run_python([&] { return make(**fields); });
   }
 
  private:
@@ -166,24 +180,32 @@ class Plan {
 NB_MODULE(_core, module) {
   using namespace tunedgemm::python;
 
+  // At exit, threads that wait for ever (gil.h) still have objects. Nothing is printed about them.
+  nb::set_leak_warnings(false);
+
   nb::class_<Context>(
       module, "Context",
       "One device and one cache file, with the plans and kernels made with them.\n\n"
       "Threads may share it. `with Context(...) as context:` closes it at the end.")
       .def(
           "__init__",
-          [](Context* self, std::string device, std::optional<std::string> cache,
-             std::string policy, std::string rigor, int threads, double seconds, int candidates) {
-            new (self) Context({.device = std::move(device),
-                                .cache = std::move(cache),
-                                .policy = std::move(policy),
-                                .rigor = std::move(rigor),
-                                .threads = threads,
-                                .candidates = candidates,
-                                .seconds = seconds});
+          [](Context* self, nb::handle device, nb::handle cache, nb::handle policy,
+             nb::handle rigor, nb::handle threads, nb::handle seconds, nb::handle candidates) {
+            new (self) Context({.device = text_of("device", device),
+                                .cache = path_or_none("cache", cache),
+                                .policy = text_of("policy", policy),
+                                .rigor = text_of("rigor", rigor),
+                                .threads = integer_of("threads", threads),
+                                .candidates = integer_of("candidates", candidates),
+                                .seconds = number_of("seconds", seconds)});
           },
-          "device"_a = "auto", nb::kw_only(), "cache"_a.none() = nb::none(), "policy"_a = "default",
-          "rigor"_a = "default", "threads"_a = 0, "seconds"_a = 0.0, "candidates"_a = 0,
+          "device"_a.none() = "auto", nb::kw_only(), "cache"_a.none() = nb::none(),
+          "policy"_a.none() = "default", "rigor"_a.none() = "default", "threads"_a.none() = 0,
+          "seconds"_a.none() = 0.0, "candidates"_a.none() = 0,
+          nb::sig("def __init__(self, device: str = 'auto', *, "
+                  "cache: str | os.PathLike[str] | None = None, policy: str = 'default', "
+                  "rigor: str = 'default', threads: int = 0, seconds: float = 0.0, "
+                  "candidates: int = 0) -> None"),
           "device: 'auto', 'host', 'cuda' or 'cuda:1'.\n"
           "cache: the cache file; '' keeps winners in memory only; None: $TUNEDGEMM_CACHE, else\n"
           "    tunedgemm/tunedgemm.db in the user's cache folder.\n"
@@ -208,19 +230,18 @@ NB_MODULE(_core, module) {
                    "may share it.")
       .def(
           "__init__",
-          [](Plan* self, nb::handle a, nb::handle b, nb::handle bias, const char* activation,
-             nb::handle out, nb::handle out_dtype, nb::handle c, double alpha, double beta,
-             nb::handle scale_a, nb::handle scale_b, double slope, const char* numerics,
-             const char* policy, std::optional<std::string> name, double accepted_loss,
-             const Context* context) {
+          [](Plan* self, nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
+             nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha, nb::handle beta,
+             nb::handle scale_a, nb::handle scale_b, nb::handle slope, nb::handle numerics,
+             nb::handle policy, nb::handle name, nb::handle accepted_loss, nb::handle context) {
             new (self) Plan({a, b, out, c, bias, scale_a, scale_b},
                             scalars_of(activation, numerics, out_dtype, alpha, beta, slope), policy,
-                            name ? name->c_str() : nullptr, accepted_loss, context);
+                            name, accepted_loss, context);
           },
-          "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a, "out"_a.none(),
-          "out_dtype"_a.none(), "c"_a.none(), "alpha"_a, "beta"_a, "scale_a"_a.none(),
-          "scale_b"_a.none(), "slope"_a, "numerics"_a, "policy"_a, "name"_a.none(),
-          "accepted_loss"_a, "context"_a.none(), nb::keep_alive<1, 18>())
+          "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(), "out"_a.none(),
+          "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(), "scale_a"_a.none(),
+          "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(), "policy"_a.none(),
+          "name"_a.none(), "accepted_loss"_a.none(), "context"_a.none(), nb::keep_alive<1, 18>())
       .def(
           "run",
           [](const Plan& self, nb::handle a, nb::handle b, nb::handle bias, nb::handle out,
@@ -239,10 +260,10 @@ NB_MODULE(_core, module) {
       .def("__repr__",
            [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; });
 
-  module.def("matmul", &matmul, "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a,
-             "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a, "beta"_a,
-             "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a, "numerics"_a, "stream"_a.none(),
-             "context"_a.none());
+  module.def("matmul", &matmul, "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(),
+             "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),
+             "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(),
+             "stream"_a.none(), "context"_a.none());
   module.def(
       "result_type",
       [](nb::handle dtype) {
@@ -273,7 +294,7 @@ NB_MODULE(_core, module) {
   module.attr("activations") = activation_numbers();
   module.attr("numerics") = numerics_numbers();
   module.attr("__version__") = tunedgemm_version();
-  module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
+  module.def("_close_default_contexts", &close_default_contexts);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
   module.def("_jax_handlers", &jax_handlers);
 }

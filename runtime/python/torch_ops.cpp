@@ -18,6 +18,7 @@
 
 #include "runtime/python/context.h"
 #include "runtime/python/layout.h"
+#include "runtime/python/per_process.h"
 #include "runtime/python/problem.h"
 #include "runtime/python/torch_ops_abi.h"
 
@@ -253,7 +254,8 @@ tunedgemm_policy policy_of_name(std::string_view name) {
 }
 
 /// Which products have a kernel, as their context answered. A "no" is asked again after a second,
-/// then after twice as long each time, up to a minute. Threads may share it.
+/// then after twice as long each time, up to a minute. Threads may share it. Keeps the answers of
+/// kMostAnswers products, as programs with rows of any number ask without end.
 class Answers {
  public:
   bool of(tunedgemm_context* context, const tunedgemm_problem& problem,
@@ -273,6 +275,9 @@ class Answers {
     answer.wait = std::min(2 * answer.wait, kLongestWait);
     answer.ask_again = Clock::now() + answer.wait;
     const std::scoped_lock lock(mutex_);
+    if (answers_.size() == kMostAnswers && !answers_.contains(key)) {
+      answers_.clear();
+    }
     answers_[key] = answer;
     return answer.has_kernel;
   }
@@ -281,6 +286,7 @@ class Answers {
   using Clock = std::chrono::steady_clock;
   using Key = std::array<std::uint64_t, 9>;
 
+  static constexpr std::size_t kMostAnswers = 10000;  // of about 150 bytes
   static constexpr std::chrono::milliseconds kFirstWait{1000}, kLongestWait{64000};
 
   struct Answer {
@@ -428,9 +434,8 @@ class TorchProduct {
 
   /// Whether a kernel is ready under the policy, as found when it was first asked.
   bool is_served(std::string_view policy) const {
-    static auto* const answers = new Answers;  // outlives all threads
     const std::shared_ptr<tunedgemm_context> context = context_of(device_);
-    return answers->of(context.get(), problem_, buffers_, policy_of_name(policy));
+    return PerProcess<Answers>::get().of(context.get(), problem_, buffers_, policy_of_name(policy));
   }
 
   /// Multiplies on the current stream, and gives the output to the caller.

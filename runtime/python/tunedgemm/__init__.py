@@ -5,7 +5,6 @@
     d = tunedgemm.matmul(a, b, activation="relu")  # the first call tunes this shape
 """
 import atexit
-import os
 
 from . import _core, _nvrtc, cache
 from ._core import Context, __version__
@@ -19,5 +18,4 @@ __all__ = ["Context", "DeviceFailedError", "Error", "InternalError", "InvalidArg
            "OutOfMemoryError", "Plan", "PlanInfo", "UnsupportedError", "__version__", "cache", "matmul", "plan", "prepare", "tune_all"]
 
 _nvrtc.hand_over()
-atexit.register(_core._close_default_contexts, for_good=True)
-os.register_at_fork(after_in_child=lambda: _core._close_default_contexts(for_good=False))
+atexit.register(_core._close_default_contexts)

@@ -19,6 +19,17 @@ def as_dlpack(array) -> tuple[object, str]:
     return array, ""
 
 
+def why_no_dlpack(array) -> str:
+    """Why the extension module could not read the array; "" if its element type is the reason."""
+    if type(array).__module__ == "numpy":
+        return "" if array.dtype.isbuiltin != 1 or array.dtype.kind not in "fiu" else "numpy does not give it away"
+    try:
+        given = array.__dlpack__()
+    except Exception as error:
+        return f"its __dlpack__() raises {type(error).__name__}: {error}"
+    return f"its __dlpack__() gives a {type(given).__name__} that is no array of DLPack in memory"
+
+
 def is_immutable(array) -> bool:
     """Whether its library relies on it never changing, which DLPack does not tell."""
     return _library(array) in ("jax", "jaxlib")
@@ -34,7 +45,8 @@ def new_array(like, shape: tuple[int, ...], dtype: str):
     if _library(like) == "cupy":
         with like.device:
             return sys.modules["cupy"].empty(shape, dtype)
-    raise TypeError(f"out is missing: arrays of type {type(like).__module__}.{type(like).__name__} cannot be made here; pass one")
+    remedy = "call tunedgemm.jax.matmul" if is_immutable(like) else "pass one"
+    raise TypeError(f"out is missing: arrays of type {type(like).__module__}.{type(like).__name__} cannot be made here; {remedy}")
 
 
 def current_stream(array) -> int:
