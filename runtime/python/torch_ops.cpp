@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,9 @@ constexpr const char* kFile = "runtime/python/torch_ops.cpp";  // as PyTorch nam
 
 void check_torch(torch::Status status, std::string_view doing) {
   if (status != 0) {
-    fail("PyTorch failed when it was " + std::string(doing) + "; it may be out of memory");
+    const auto what = the_torch.torch_exception_get_what_without_backtrace;
+    fail("PyTorch failed when it was " + std::string(doing) +
+         (what != nullptr ? std::string(": ") + what() : "; it may be out of memory"));
   }
 }
 
@@ -574,21 +577,74 @@ Tensor linear(Operand input, Operand weight, Operand bias, torch::String activat
   return product.run();
 }
 
+StackValue optional_of(Tensor tensor) {
+  return std::bit_cast<StackValue>(std::make_unique<StackValue>(tensor.release()).release());
+}
+
 Tensor aten_linear(Operand& input, Operand& weight, Operand& bias) {
   StackValue stack[] = {input.tensor.release(), weight.tensor.release(), 0};
   if (bias.tensor) {
-    stack[2] =
-        reinterpret_cast<StackValue>(std::make_unique<StackValue>(bias.tensor.release()).release());
+    stack[2] = optional_of(std::move(bias.tensor));
   }
   check_torch(the_torch.torch_call_dispatcher("aten::linear", "", stack, torch::kVersion),
               "computing aten::linear");
   return Tensor(stack[0]);
 }
 
-Tensor tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
+// Whether a linear layer may have a kernel. PyTorch computes others, or refuses them.
+bool is_layer(Operand& input, Operand& weight, Operand& bias) {
+  constexpr tunedgemm_type types[] = {TUNEDGEMM_TYPE_F64, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F16,
+                                      TUNEDGEMM_TYPE_BF16};
+  input.read(), weight.read();
+  const auto is_like_input = [&](const Operand& other) {
+    return other.dtype == input.dtype && other.device == input.device;
+  };
+  const bool are_matrices =
+      input.dimensions > 0 && weight.dimensions == 2 && is_like_input(weight) &&
+      input.sizes[input.dimensions - 1] == weight.sizes[1] &&
+      std::any_of(std::begin(types), std::end(types),
+                  [&](auto type) { return the_torch.dtypes[type] == input.dtype; });
+  if (!are_matrices || !bias.tensor) {
+    return are_matrices;
+  }
+  bias.read();
+  return bias.dimensions == 1 && bias.sizes[0] == weight.sizes[0] && is_like_input(bias);
+}
+
+// Nothing if there is no kernel for it, or no memory: then PyTorch computes it or says so itself.
+Tensor served_linear(Operand& input, Operand& weight, Operand& bias, std::string_view policy) {
+  if (!is_layer(input, weight, bias)) {
+    policy_of_name(policy);
+    return Tensor();
+  }
   Target target{Operand("out", 0)};
-  TorchProduct product = linear_product(input, weight, bias, target);
-  return product.is_served(policy.text()) ? product.run() : aten_linear(input, weight, bias);
+  std::optional<TorchProduct> product;
+  try {
+    product.emplace(linear_product(input, weight, bias, target));
+  } catch (const std::runtime_error&) {
+    return Tensor();
+  }
+  return product->is_served(policy) ? product->run() : Tensor();
+}
+
+/// In its scope PyTorch records no gradient.
+class NoGradient {
+ public:
+  [[nodiscard]] NoGradient() : was_enabled_(the_torch.aoti_torch_grad_mode_is_enabled()) {
+    the_torch.aoti_torch_grad_mode_set_enabled(false);
+  }
+  ~NoGradient() { the_torch.aoti_torch_grad_mode_set_enabled(was_enabled_); }
+  NoGradient(const NoGradient&) = delete;
+  NoGradient& operator=(const NoGradient&) = delete;
+
+ private:
+  bool was_enabled_;
+};
+
+Tensor tuned_linear(Operand input, Operand weight, Operand bias, torch::String policy) {
+  const NoGradient guard;  // the product of a kernel has none either
+  Tensor served = served_linear(input, weight, bias, policy.text());
+  return served ? std::move(served) : aten_linear(input, weight, bias);
 }
 
 Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
@@ -655,6 +711,19 @@ void tuned_linear_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
              .release();
 }
 
+void if_served_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  Operand input("input", s[0]), weight("weight", s[1]), bias = optional_operand("bias", s[2]);
+  const torch::String policy(s[3]);
+  Tensor served = served_linear(input, weight, bias, policy.text());
+  s[0] = served ? optional_of(std::move(served)) : 0;
+}
+
+void nothing_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  const Tensor input(s[0]), weight(s[1]), bias(take_optional(s[2], 0));
+  const torch::String policy(s[3]);
+  s[0] = 0;
+}
+
 void scaled_mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
   s[0] = scaled_mm({"a", s[0]}, {"b", s[1]}, {"scale_a", s[2]}, {"scale_b", s[3]},
                    optional_operand("bias", s[4]), s[6], Target::made(s[5]))
@@ -680,6 +749,29 @@ void add(std::vector<Operator>& operators, const std::string& name, torch::Kerne
   operators.push_back({name + ".no_grad", kernel, arguments + " -> Tensor"});
 }
 
+constexpr const char* kLayer =
+    "(Tensor input, Tensor weight, Tensor? bias=None, str policy=\"fail\") -> Tensor";
+
+// The layers of a patched model call it first. It gives the product without a gradient, or None
+// where the layer is PyTorch's; `nothing_kernel` is registered where tensors or modes of PyTorch
+// must see its own operators.
+Operator if_served_operator() {
+  return {"tuned_linear.if_served", if_served_kernel, std::string(kLayer) + "?"};
+}
+
+// The dispatch keys whose tensors and modes are PyTorch's. "Python" has subclasses, fake tensors and
+// modes, and Python registers it. Autograd, whose derivatives the layer adds, is none of them.
+constexpr const char* kKeysOfPyTorch[] = {"CompositeImplicitAutograd",
+                                          "FuncTorchDynamicLayerFrontMode",
+                                          "PreDispatch",
+                                          "Tracer",
+                                          "AutocastCPU",
+                                          "AutocastCUDA",
+                                          "Conjugate",
+                                          "Negative",
+                                          "ZeroTensor",
+                                          "Functionalize"};
+
 std::vector<Operator> all_operators() {
   const std::string dtype = "ScalarType? out_dtype=None)", out = "Tensor(a!) out) -> ()";
   const std::string matrices = "(Tensor a, Tensor b, *, ";
@@ -695,8 +787,9 @@ std::vector<Operator> all_operators() {
   add(operators, "bmm", bmm_kernel, matrices + dtype);
   add(operators, "addmm", addmm_kernel, sum + dtype);
   add(operators, "linear", linear_kernel, layer + dtype);
-  add(operators, "tuned_linear", tuned_linear_kernel,
-      "(Tensor input, Tensor weight, Tensor? bias=None, str policy=\"fail\")");
+  operators.push_back({"tuned_linear", tuned_linear_kernel, kLayer});
+  operators.push_back({"tuned_linear.no_grad", tuned_linear_kernel, kLayer});
+  operators.push_back(if_served_operator());
   // A call that names no overload tries them in this order, and each miss takes microseconds.
   operators.insert(
       operators.end(),
@@ -749,6 +842,11 @@ void register_torch_operators(const std::string& folder) {
   define(operators);
   implement(operators, "CPU");
   implement(operators, "CUDA");
+  Operator nothing = if_served_operator();
+  nothing.kernel = nothing_kernel;
+  for (const char* key : kKeysOfPyTorch) {
+    implement({nothing}, key);
+  }
   is_registered = true;
 }
 

@@ -18,8 +18,13 @@ void* loaded_library(const std::string& path) {
 }
 
 template <class Function>
-void find(void* library, const char* name, Function*& function) {
+void find_optional(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+template <class Function>
+void find(void* library, const char* name, Function*& function) {
+  find_optional(library, name, function);
   if (function == nullptr) {
     throw nb::import_error(("tunedgemm.torch needs PyTorch 2.10 or later: this PyTorch has no "
                             "function " +
@@ -60,6 +65,8 @@ void find_torch(const std::string& folder) {
   FIND(torch_get_mutable_data_ptr);
   FIND(aoti_torch_empty_strided);
   FIND(aoti_torch_copy_);
+  FIND(aoti_torch_grad_mode_is_enabled);
+  FIND(aoti_torch_grad_mode_set_enabled);
   FIND(torch_string_length);
   FIND(torch_string_c_str);
   FIND(torch_delete_string);
@@ -68,6 +75,8 @@ void find_torch(const std::string& folder) {
   FIND(aoti_torch_library_def);
   FIND(torch_library_impl);
   FIND(torch_call_dispatcher);
+  find_optional(library, "torch_exception_get_what_without_backtrace",
+                torch.torch_exception_get_what_without_backtrace);
   if (void* const cuda_library = loaded_library(folder + "/libtorch_cuda.so")) {
     find(cuda_library, "aoti_torch_get_current_cuda_stream",
          torch.aoti_torch_get_current_cuda_stream);

@@ -55,6 +55,8 @@ struct Functions {
                                      std::int32_t device_type, std::int32_t device_index,
                                      TensorObject** tensor);
   Status (*aoti_torch_copy_)(TensorObject* to, TensorObject* from, std::int32_t non_blocking);
+  bool (*aoti_torch_grad_mode_is_enabled)();
+  void (*aoti_torch_grad_mode_set_enabled)(bool enabled);
 
   Status (*torch_string_length)(StringObject* string, std::size_t* length);
   Status (*torch_string_c_str)(StringObject* string, const char** characters);
@@ -70,6 +72,9 @@ struct Functions {
                                std::uint64_t version);
   Status (*torch_call_dispatcher)(const char* name, const char* overload, StackValue* stack,
                                   std::uint64_t version);
+
+  /// The text of the thread's last failure; null in an old PyTorch.
+  const char* (*torch_exception_get_what_without_backtrace)();
 
   /// In libtorch_cuda; null in a PyTorch for the CPU.
   Status (*aoti_torch_get_current_cuda_stream)(std::int32_t device, void** stream);

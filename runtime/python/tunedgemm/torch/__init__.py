@@ -17,12 +17,12 @@ Importing this module defines the operators, which C++ implements:
                                                          linear if the policy finds a kernel, else torch.nn.functional.linear
 
 Each but tuned_linear has an overload `.out` with `out=` instead of out_dtype. It writes a tensor of the right shape and of any strides, and
-returns nothing, so that torch.compile can trace it. A bias or an addend has the result's type, or is converted from the inputs'.
+returns nothing, so that torch.compile can trace it. It has no derivatives. A bias or an addend has the result's type, or is converted from the inputs'.
 
 Element types are float64, float32, float16, bfloat16, int8 (mm and bmm; the result is int32), and float8_e4m3fn and float8_e5m2 (the
 result is float16 unless out_dtype says otherwise). Inputs and results are on one device, the current stream of which is used. A
 transposed view, a slice and a batch expanded from one matrix are passed as they are; other strides are copied first, as torch.mm does.
-float32 is computed in full precision, whatever torch.backends.cuda.matmul says. torch.autocast does not change the types.
+float32 is computed in full precision, whatever torch.backends.cuda.matmul says. torch.autocast changes the types of tuned_linear alone.
 
 The default context of the device (tunedgemm.Context) chooses the kernels: a product without a winner is handled by $TUNEDGEMM_POLICY,
 which is to tune it. Wrong arguments and failures of the library are RuntimeErrors with the library's sentence; all threads may call the
@@ -30,7 +30,10 @@ operators.
 
 mm, bmm, addmm, linear and tuned_linear have gradients, of any order, unless there is an activation. A gradient puts Python in front of
 each call, also under torch.no_grad(), not under torch.inference_mode(). The overloads `.no_grad`, such as torch.ops.tunedgemm.mm.no_grad,
-have no gradient and no Python. torch.compile traces all operators, with static and dynamic shapes.
+have no derivatives and no Python. torch.compile traces all operators, with static and dynamic shapes; a FLOP counter knows them.
+
+Forward-mode derivatives (dual numbers) and the transforms of torch.func (grad, jvp, vmap, hessian) are PyTorch's: there mm is torch.mm. With
+an activation, an out_dtype, int8 or float8 they are refused by NotImplementedError, as are tensors that are neither dense nor strided.
 """
 import os
 

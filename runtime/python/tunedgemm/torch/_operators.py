@@ -1,26 +1,41 @@
-"""The shapes of the operators' results, for tracing, and their gradients, by the operators themselves."""
+"""What Python adds to the operators: the shapes of results, for tracing; gradients, by the operators themselves; other derivatives and
+transforms, by PyTorch's operators; the counts of a FLOP counter."""
+import math
+
 import torch
+from torch._library.autograd import Info, make_autograd_impl
+from torch.autograd import forward_ad
+from torch.nn import functional
+from torch.utils.flop_counter import register_flop_formula
 
 from .. import _core
 
 OPS = torch.ops.tunedgemm
+LIBRARY = torch.library.Library("tunedgemm", "IMPL")
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
-def _new(a, shape, out_dtype):
+def are_plain(*tensors):
+    """Whether they are of no subclass that may have operators of its own. None is plain."""
+    return all(one is None or type(one) in (torch.Tensor, torch.nn.Parameter) for one in tensors)
+
+
+def _new(a, b, shape, out_dtype):
+    torch._check(a.device == b.device, lambda: f"one matrix is on {a.device}, the other one on {b.device}; move it there")
     return torch.empty(shape, dtype=out_dtype or getattr(torch, _core.result_type(a.dtype)), device=a.device)
 
 
 def _mm(a, b, *, out_dtype=None):
     torch._check(a.dim() == 2 and b.dim() == 2, lambda: "a and b must be matrices")
     torch._check(a.shape[1] == b.shape[0], lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied")
-    return _new(a, (a.shape[0], b.shape[1]), out_dtype)
+    return _new(a, b, (a.shape[0], b.shape[1]), out_dtype)
 
 
 def _bmm(a, b, *, out_dtype=None):
     torch._check(a.dim() == 3 and b.dim() == 3, lambda: "a and b must be batches of matrices")
     torch._check(a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1],
                  lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied")
-    return _new(a, (a.shape[0], a.shape[1], b.shape[2]), out_dtype)
+    return _new(a, b, (a.shape[0], a.shape[1], b.shape[2]), out_dtype)
 
 
 def _addmm(input, a, b, *, beta=1.0, alpha=1.0, activation="none", out_dtype=None):
@@ -31,7 +46,7 @@ def _linear(input, weight, bias=None, activation="none", *, out_dtype=None):
     torch._check(input.dim() > 0 and weight.dim() == 2, lambda: "input must have a dimension, and weight two")
     torch._check(input.shape[-1] == weight.shape[1],
                  lambda: f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be multiplied")
-    return _new(input, (*input.shape[:-1], weight.shape[0]), out_dtype)
+    return _new(input, weight, (*input.shape[:-1], weight.shape[0]), out_dtype)
 
 
 def _scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True):
@@ -39,11 +54,45 @@ def _scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum
 
 
 def _tuned_linear(input, weight, bias=None, policy="fail"):
-    return _linear(input, weight, bias)
+    return functional.linear(input, weight, bias)
 
 
 def _out(*arguments, out, **options):
     return None
+
+
+def _refuse_unless_of_pytorch(name, a, out_dtype, activation="none"):
+    if a.dtype not in FLOATS or out_dtype is not None or activation != "none":
+        raise NotImplementedError(f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func transforms of float8, int8, "
+                                  "an out_dtype or an activation; use PyTorch's operators there")
+
+
+def _mm_of_pytorch(a, b, *, out_dtype=None):
+    _refuse_unless_of_pytorch("mm", a, out_dtype)
+    return torch.mm(a, b)
+
+
+def _bmm_of_pytorch(a, b, *, out_dtype=None):
+    _refuse_unless_of_pytorch("bmm", a, out_dtype)
+    return torch.bmm(a, b)
+
+
+def _addmm_of_pytorch(input, a, b, *, beta=1.0, alpha=1.0, activation="none", out_dtype=None):
+    _refuse_unless_of_pytorch("addmm", a, out_dtype, activation)
+    return torch.addmm(input, a, b, beta=beta, alpha=alpha)
+
+
+def _linear_of_pytorch(input, weight, bias=None, activation="none", *, out_dtype=None):
+    _refuse_unless_of_pytorch("linear", input, out_dtype, activation)
+    return functional.linear(input, weight, bias)
+
+
+def _refuse_scaled_mm(*arguments, **options):
+    raise NotImplementedError("torch.ops.tunedgemm.scaled_mm has no derivatives and no torch.func transforms; use PyTorch's operators there")
+
+
+def _refuse_out(*arguments, out, **options):
+    raise NotImplementedError("torch.ops.tunedgemm's overloads with out= have no torch.func transforms; call those without it")
 
 
 def _rows(x):
@@ -113,23 +162,61 @@ def _linear_backward_by(linear, mm):
     return backward
 
 
+tuned_linear_backward = _linear_backward_by(functional.linear, torch.mm)
+
+
 def _refuse_gradient(ctx, inputs, output):
     raise RuntimeError("scaled_mm has no gradient; call it under torch.no_grad() or with tensors that need no gradient")
 
 
+def _flops(a, b, *rest, **options):
+    return 2 * math.prod(a) * b[-1]
+
+
+def _addmm_flops(input, a, b, *rest, **options):
+    return _flops(a, b)
+
+
+def _linear_flops(input, weight, *rest, **options):
+    return 2 * math.prod(input) * weight[0]
+
+
+def _has_tangent(tensors):
+    return any(isinstance(one, torch.Tensor) and forward_ad.unpack_dual(one).tangent is not None for one in tensors)
+
+
+def _register_gradient(name, backward, save, of_pytorch):
+    operator = getattr(OPS, name).default
+    by_backward = make_autograd_impl(operator, Info(backward, save))
+
+    def gradient(keyset, *arguments, **options):
+        if forward_ad._current_level >= 0 and _has_tangent(arguments):
+            return of_pytorch(*arguments, **options)
+        return by_backward(keyset, *arguments, **options)
+
+    LIBRARY.impl(operator, gradient, "Autograd", with_keyset=True)
+
+
 def _register():
-    for name, fake in {"mm": _mm, "bmm": _bmm, "addmm": _addmm, "linear": _linear, "tuned_linear": _tuned_linear}.items():
-        torch.library.register_fake(f"tunedgemm::{name}", fake)
-        torch.library.register_fake(f"tunedgemm::{name}.no_grad", fake)
-    torch.library.register_fake("tunedgemm::scaled_mm", _scaled_mm)
-    for name in ("mm", "bmm", "addmm", "linear", "scaled_mm"):
-        torch.library.register_fake(f"tunedgemm::{name}.out", _out)
     # Under a patched model untuned products are PyTorch's, also those of the gradients.
-    for name, backward, save in (("mm", _mm_backward, _save_mm), ("bmm", _bmm_backward, _save_mm), ("addmm", _addmm_backward, _save_addmm),
-                                 ("linear", _linear_backward_by(OPS.linear.default, OPS.mm.default), _save_linear),
-                                 ("tuned_linear", _linear_backward_by(torch.nn.functional.linear, torch.mm), _save_tuned_linear),
-                                 ("scaled_mm", lambda ctx, grad: None, _refuse_gradient)):
-        torch.library.register_autograd(f"tunedgemm::{name}", backward, setup_context=save)
+    for name, fake, of_pytorch, flops, save, backward in (
+        ("mm", _mm, _mm_of_pytorch, _flops, _save_mm, _mm_backward),
+        ("bmm", _bmm, _bmm_of_pytorch, _flops, _save_mm, _bmm_backward),
+        ("addmm", _addmm, _addmm_of_pytorch, _addmm_flops, _save_addmm, _addmm_backward),
+        ("linear", _linear, _linear_of_pytorch, _linear_flops, _save_linear, _linear_backward_by(OPS.linear.default, OPS.mm.default)),
+        ("tuned_linear", _tuned_linear, _tuned_linear, _linear_flops, _save_tuned_linear, tuned_linear_backward),
+        ("scaled_mm", _scaled_mm, _refuse_scaled_mm, _flops, _refuse_gradient, lambda ctx, grad: None)):
+        register_flop_formula(getattr(OPS, name))(flops)
+        _register_gradient(name, backward, save, of_pytorch)
+        for overload in ("default", "no_grad", "out"):
+            if operator := getattr(getattr(OPS, name), overload, None):
+                torch.library.register_fake(operator, _out if overload == "out" else fake)
+                LIBRARY.impl(operator, _refuse_out if overload == "out" else of_pytorch, "FuncTorchDynamicLayerFrontMode")
+    for operator in (OPS.tuned_linear.default, OPS.tuned_linear.no_grad):
+        for key in ("AutocastCPU", "AutocastCUDA"):
+            LIBRARY.impl(operator, _tuned_linear, key)
+    for key in ("AutogradCPU", "AutogradCUDA"):
+        LIBRARY.impl(OPS.tuned_linear.if_served, torch.library.fallthrough_kernel, key)
 
 
 _register()

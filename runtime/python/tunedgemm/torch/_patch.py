@@ -1,46 +1,108 @@
 """patch and unpatch: the linear layers of a model by tuned kernels, where there are any."""
 import contextlib
+import copy
 import functools
 import sys
 
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional
+from torch.overrides import _get_current_function_mode_stack, has_torch_function_variadic
+from torch.utils._device import DeviceContext
 
-WITH_GRADIENT, WITHOUT = torch.ops.tunedgemm.tuned_linear.default, torch.ops.tunedgemm.tuned_linear.no_grad
+from ._operators import are_plain, tuned_linear_backward
 
-
-def _multiply(layer, input, weight):
-    """input @ weight.T + bias."""
-    if torch.is_autocast_enabled(input.device.type):
-        return functional.linear(input, weight, layer.bias)
-    operator = WITH_GRADIENT if torch.is_grad_enabled() else WITHOUT
-    return operator(input, weight, layer.bias, layer._tunedgemm_policy)
+OPS = torch.ops.tunedgemm.tuned_linear
+IF_SERVED, WITH_GRADIENT, WITHOUT = OPS.if_served, OPS.default, OPS.no_grad
 
 
-class TunedLinear(torch.nn.Linear):
-    """A layer of a patched model. It has the parameters, hooks and names of the layer that it was."""
+class _TunedProduct(torch.autograd.Function):
+    """The product that a tuned kernel has computed, with PyTorch's gradients of a linear layer."""
 
-    def forward(self, input):
-        return _multiply(self, input, self.weight)
+    @staticmethod
+    def forward(ctx, input, weight, bias, product):
+        ctx.save_for_backward(input, weight)
+        return product[0]
+
+    backward = staticmethod(tuned_linear_backward)
+
+
+def _multiply(input, weight, bias, policy):
+    """input @ weight.T + bias: exactly functional.linear, except for tensors without any peculiarity whose product a kernel serves."""
+    if type(input) is not torch.Tensor or policy is None or forward_ad._current_level >= 0:
+        return functional.linear(input, weight, bias)
+    if torch.compiler.is_compiling():
+        return _traced(input, weight, bias, policy)
+    if has_torch_function_variadic(weight, bias) and not _has_only_a_default_device(weight, bias):
+        return functional.linear(input, weight, bias)
+    product = IF_SERVED(input, weight, bias, policy)
+    if product is None:
+        return functional.linear(input, weight, bias)
+    if torch.is_grad_enabled() and (input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)):
+        return _TunedProduct.apply(input, weight, bias, (product,))
+    return product
+
+
+def _has_only_a_default_device(weight, bias):
+    """Whether the tensors are plain, and torch.set_default_device, which changes no product, is the only mode."""
+    return are_plain(weight, bias) and all(type(mode) is DeviceContext for mode in _get_current_function_mode_stack())
+
+
+def _traced(input, weight, bias, policy):
+    """The same in torch.compile, whose graph must have one operator for any shape. An exported program has none of ours."""
+    if torch.compiler.is_exporting() or not are_plain(weight, bias):
+        return functional.linear(input, weight, bias)
+    return (WITH_GRADIENT if torch.is_grad_enabled() else WITHOUT)(input, weight, bias, policy)
+
+
+class _Tuned:
+    """What patched layers have beside the class of layer that they were, which PyTorch's tools see: a file has a layer of that class, and so
+    has a script. A deep copy is patched."""
+    _tunedgemm_policy = None  # of an unpatched layer whose class another tool has derived from ours, as a parametrization does
+
+    def __deepcopy__(self, memo):
+        twin = memo[id(self)] = type(self).__new__(type(self))
+        twin.__dict__ = copy.deepcopy(self.__dict__, memo)
+        return twin
+
+    def __reduce_ex__(self, protocol):
+        plain = self.__prepare_scriptable__()
+        # That of protocol 0 may have another class than the layer.
+        return super().__reduce_ex__(protocol) if plain is self else plain.__reduce_ex__(0)
+
+    def __prepare_scriptable__(self):
+        original = {tuned: original for original, tuned in _tuned_classes().items()}.get(type(self))
+        if original is None:
+            return self
+        plain = original.__new__(original)
+        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_tunedgemm_policy"}
+        return plain
+
+
+def _linear_forward(self, input):
+    return _multiply(input, self.weight, self.bias, self._tunedgemm_policy)
+
+
+def _conv1d_forward(self, input):
+    return _multiply(input, self.weight.T, self.bias, self._tunedgemm_policy)
 
 
 @functools.cache
-def _tuned_conv1d(conv1d):
-    """The same for the layers of GPT-2 in the library transformers, whose weights are transposed."""
-    def forward(self, input):
-        return _multiply(self, input, self.weight.T)
-    return type("TunedConv1D", (conv1d,), {"forward": forward})
+def _tuned(original, forward):
+    """The class of a patched layer. It has the module of the original class, since torch.fx takes layers of torch.nn as they are."""
+    return type(f"Tuned{original.__name__}", (_Tuned, original), {"forward": forward, "__module__": original.__module__})
 
 
 def _tuned_classes() -> dict:
     """The classes of layers that are patched, with those that take their place."""
-    classes = {torch.nn.Linear: TunedLinear}
+    classes = {torch.nn.Linear: _tuned(torch.nn.Linear, _linear_forward)}
+    # The layers of GPT-2 in the library transformers, whose weights are transposed.
     if conv1d := getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None):
-        classes[conv1d] = _tuned_conv1d(conv1d)
+        classes[conv1d] = _tuned(conv1d, _conv1d_forward)
     return classes
 
 
-def patch(model, policy="fail"):
+def patch(model: torch.nn.Module, policy: str = "fail") -> contextlib.AbstractContextManager:
     """Lets each torch.nn.Linear of a model use a tuned kernel for the shapes that have one; PyTorch computes the others.
 
     policy: the kernels that count: "fail", winners only; "stored", any kernel in the cache file; "compile", also one that the cost model
@@ -48,7 +110,13 @@ def patch(model, policy="fail"):
 
     Returns a context manager whose end unpatches the model; `tunedgemm.torch.patch(model)` alone lasts until unpatch(model). Layers are
     changed in place, by their class: parameters, state dicts, hooks and isinstance stay as they were. Conv1D of the library transformers
-    counts as a linear layer. Subclasses of torch.nn.Linear and autocast regions are left alone.
+    counts as a linear layer. Subclasses of torch.nn.Linear are left alone.
+
+    A kernel computes a product of dense tensors of float64, float32, float16 or bfloat16 on the CPU or a GPU, in eager mode or compiled. A
+    layer is PyTorch's, to the bit, where its product has no kernel, and for all else that PyTorch's layers can do: other tensors (nested,
+    sparse, meta, subclasses), transforms of torch.func, forward-mode derivatives, autocast, modes such as a FLOP counter, torch.export, jit
+    and fx. A pickled model is one of PyTorch's; a deep copy is patched. Unpatch a model before a tool replaces layers by their exact class,
+    as torch.ao.quantization.quantize_dynamic does.
 
     The library is asked at the first call with a shape. A yes is kept for the life of the process; after a no it is asked again a second
     later, then after twice as long each time, up to a minute. It is asked below torch.compile, which sees one operator for any shape; later
@@ -62,13 +130,12 @@ def patch(model, policy="fail"):
     return _until_end(model)
 
 
-def unpatch(model):
+def unpatch(model: torch.nn.Module) -> None:
     """Undoes patch(model)."""
     originals = {tuned: original for original, tuned in _tuned_classes().items()}
     for module in model.modules():
-        if type(module) in originals:
-            module.__class__ = originals[type(module)]
-            del module._tunedgemm_policy
+        module.__class__ = originals.get(type(module), type(module))
+        module.__dict__.pop("_tunedgemm_policy", None)
 
 
 class _until_end(contextlib.AbstractContextManager):

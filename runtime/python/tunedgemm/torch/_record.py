@@ -5,11 +5,12 @@ import dataclasses
 import math
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 from .. import _core, _products
 from .._placeholders import Placeholder
 from .._prepare import prepare
+from ._operators import LIBRARY, are_plain
 
 ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
 TYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
@@ -134,6 +135,16 @@ class _Recorder(TorchDispatchMode):
             if product is not None:
                 self.shapes[product] += 1
         return result
+
+
+def _if_served(input, weight, bias=None, policy="fail"):
+    """Patched layers under modes and with subclasses of tensors are PyTorch's, but a recorder sees them whole."""
+    if isinstance(_get_current_dispatch_mode(), _Recorder) and are_plain(input, weight, bias):
+        return OPS.tuned_linear.no_grad(input, weight, bias, policy)
+    return None
+
+
+LIBRARY.impl(OPS.tuned_linear.if_served, _if_served, "Python")
 
 
 def _layout(x):
