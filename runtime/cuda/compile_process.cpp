@@ -49,6 +49,7 @@ class CompileProcesses::Process {
   explicit Process(const std::vector<std::string>& command)
       : child_(command, {}, {"TMPDIR=" + folder_.path().string()}) {}
 
+  bool has_folder() const { return folder_.is_there(); }
   bool has_ended() const { return child_.has_ended(); }
   /// Tells the program to end.
   void close_input() { child_.close_input(); }
@@ -128,18 +129,27 @@ CompileProcesses::~CompileProcesses() {
 std::variant<Binary, CompileFailure> CompileProcesses::compile(const Source& source,
                                                                int architecture,
                                                                std::chrono::milliseconds limit) {
-  std::unique_ptr<Process> process = take();
-  auto compiled = process->compile(source, architecture, limit);
-  const std::scoped_lock lock(mutex_);
-  idle_.push_back(std::move(process));
-  return compiled;
+  const auto deadline = ChildProcess::Clock::now() + limit;
+  while (true) {
+    std::unique_ptr<Process> process = take();
+    auto compiled = process->compile(source, architecture, limit);
+    const bool is_folder_lost =
+        std::holds_alternative<CompileFailure>(compiled) && !process->has_folder();
+    if (is_folder_lost && ChildProcess::Clock::now() < deadline) {
+      continue;  // something has removed the folder meanwhile; another process has another folder
+    }
+    const std::scoped_lock lock(mutex_);
+    idle_.push_back(std::move(process));
+    return compiled;
+  }
 }
 
 std::unique_ptr<CompileProcesses::Process> CompileProcesses::take() {
   std::unique_ptr<Process> taken;
   {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(idle_, [](const auto& process) { return process->has_ended(); });
+    std::erase_if(
+        idle_, [](const auto& process) { return process->has_ended() || !process->has_folder(); });
     if (!idle_.empty()) {
       taken = std::move(idle_.back());
       idle_.pop_back();

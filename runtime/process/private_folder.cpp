@@ -1,13 +1,14 @@
 #include "runtime/process/private_folder.h"
 
-#include <signal.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <chrono>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,36 +22,90 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "tunedgemm-";
-// A folder without a new file for this long is not in use, because the longest compilation takes
-// half as long. The age protects the folders of processes in other containers, whose pids are not
-// valid here.
-constexpr std::chrono::minutes kStaleAge{10};
+constexpr std::string_view kRandom = "XXXXXX";  // as mkdtemp(3) makes it
 
-bool is_of_dead_process(const fs::path& folder) {
-  const std::string name = folder.filename();
+bool is_name_of_folder(std::string_view name) {
   if (!name.starts_with(kPrefix)) {
     return false;
   }
-  pid_t maker = 0;
-  const char* const end = name.data() + name.size();
-  const auto number = std::from_chars(name.data() + kPrefix.size(), end, maker);
-  struct stat status {};
-  return number.ec == std::errc() && number.ptr != end && *number.ptr == '-' && maker > 0 &&
-         kill(maker, 0) != 0 && errno == ESRCH && lstat(folder.c_str(), &status) == 0 &&
-         S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-         std::chrono::system_clock::now() -
-                 std::chrono::system_clock::from_time_t(status.st_mtime) >
-             kStaleAge;
+  name.remove_prefix(kPrefix.size());
+  const std::size_t hyphen = name.find('-');
+  const auto is_digit = [](char character) { return character >= '0' && character <= '9'; };
+  const auto is_letter_or_digit = [&](char character) {
+    return is_digit(character) || (character >= 'A' && character <= 'Z') ||
+           (character >= 'a' && character <= 'z');
+  };
+  return hyphen != name.npos && hyphen > 0 && name.size() == hyphen + 1 + kRandom.size() &&
+         std::ranges::all_of(name.substr(0, hyphen), is_digit) &&
+         std::ranges::all_of(name.substr(hyphen + 1), is_letter_or_digit);
 }
 
-void remove_folders_of_dead_processes(const fs::path& place) {
+fs::path lock_path(const fs::path& folder) {
+  return folder / ".lock";
+}
+
+bool is_same_file(const struct stat& left, const struct stat& right) {
+  return left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+// Whether the open file is the folder's lock.
+bool is_lock_of(int lock, const fs::path& folder) {
+  struct stat opened {
+  }, named{};
+  return fstat(lock, &opened) == 0 && lstat(lock_path(folder).c_str(), &named) == 0 &&
+         is_same_file(opened, named);
+}
+
+bool is_own_folder(const fs::path& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+// Puts a locked lock into a new folder. Empty if another process is just removing the folder. -1 if
+// the file system has no locks, or no space for the file: nobody else can lock it then.
+std::optional<int> lock_new(const fs::path& folder) {
+  const int lock = open(lock_path(folder).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (lock < 0) {
+    return errno == ENOENT ? std::optional<int>() : -1;
+  }
+  const bool is_locked = flock(lock, LOCK_EX | LOCK_NB) == 0;
+  if ((is_locked || errno != EWOULDBLOCK) && is_lock_of(lock, folder)) {
+    return lock;
+  }
+  close(lock);
+  return std::nullopt;
+}
+
+std::vector<fs::path> folders_in(const fs::path& place) {
+  std::vector<fs::path> folders;
   std::error_code error;
   for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
-    if (is_of_dead_process(at->path())) {
-      std::error_code ignored;
-      fs::remove_all(at->path(), ignored);
+    if (is_name_of_folder(at->path().filename().string()) && is_own_folder(at->path())) {
+      folders.push_back(at->path());
     }
   }
+  return folders;
+}
+
+// Locks the folder, removes it unless a folder in it is in use, and returns whether it was removed.
+// The folders in it belong to child processes, which may outlive its maker.
+bool remove_if_unused(const fs::path& folder) {
+  const int lock = open(lock_path(folder).c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (lock < 0) {
+    return false;
+  }
+  bool is_unused = flock(lock, LOCK_EX | LOCK_NB) == 0 && is_lock_of(lock, folder);
+  if (is_unused) {
+    for (const fs::path& inner : folders_in(folder)) {
+      is_unused = remove_if_unused(inner) && is_unused;
+    }
+  }
+  if (is_unused) {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+  close(lock);
+  return is_unused;
 }
 
 }  // namespace
@@ -71,13 +126,21 @@ PrivateFolder::PrivateFolder() {
       error = EPERM;
       continue;
     }
-    remove_folders_of_dead_processes(place);
-    name = place / (std::string(kPrefix) + std::to_string(getpid()) + "-XXXXXX");
-    if (mkdtemp(name.data()) != nullptr) {
-      path_ = name;
-      return;
+    std::ranges::for_each(folders_in(place), remove_if_unused);
+    // Again if another process has found the lock before it was locked, and removes the folder.
+    for (std::optional<int> lock; !lock;) {
+      name = place / (std::string(kPrefix) + std::to_string(getpid()) + "-").append(kRandom);
+      if (mkdtemp(name.data()) == nullptr) {
+        error = errno;
+        break;
+      }
+      lock = lock_new(name);
+      if (lock) {
+        path_ = name;
+        lock_ = *lock;
+        return;
+      }
     }
-    error = errno;
   }
   throw std::system_error(error, std::generic_category(),
                           "cannot create a temporary folder, the last attempt was " + name);
@@ -85,11 +148,47 @@ PrivateFolder::PrivateFolder() {
 
 PrivateFolder::~PrivateFolder() {
   try {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    if (!is_kept_) {
+      std::error_code ignored;
+      fs::remove_all(path_, ignored);
+    }
   } catch (const std::exception&) {
     // no memory: a later process removes the folder
   }
+  if (lock_ >= 0) {
+    close(lock_);
+  }
+}
+
+bool PrivateFolder::is_there() const {
+  return lock_ < 0 || is_kept_ ? is_own_folder(path_) : is_lock_of(lock_, path_);
+}
+
+bool PrivateFolder::restore() {
+  if (is_there()) {
+    return false;
+  }
+  const bool is_made = mkdir(path_.c_str(), 0700) == 0 || is_own_folder(path_);
+  if (!is_made || is_kept_) {
+    return true;
+  }
+  if (const std::optional<int> lock = lock_new(path_)) {
+    if (lock_ >= 0) {
+      close(lock_);
+    }
+    lock_ = *lock;
+  }
+  return true;
+}
+
+void PrivateFolder::keep() {
+  is_kept_ = true;
+  unlink(lock_path(path_).c_str());
+}
+
+void PrivateFolder::keep_no_longer() {
+  is_kept_ = false;
+  restore();  // puts the lock back
 }
 
 }  // namespace tunedgemm::internal

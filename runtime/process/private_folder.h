@@ -10,9 +10,12 @@ namespace tunedgemm::internal {
 /// $TMPDIR, if it is an absolute path, and /tmp.
 std::vector<std::filesystem::path> temporary_places();
 
-/// The destructor removes the folder with its contents. The folder's name, tunedgemm-<pid>-XXXXXX,
-/// contains the pid of its process. If that process was killed, a later PrivateFolder in the same
-/// place removes the folder once the folder is ten minutes old.
+/// The folder's name is tunedgemm-<pid>-XXXXXX. The folder holds a file `.lock`, which its maker keeps
+/// locked (flock) while the object lives; the lock works between PID namespaces and containers that
+/// share the place. The destructor removes the folder with its contents. If the maker was killed,
+/// the next PrivateFolder in the same place removes it: of the folders with that form of name, those
+/// of this user whose lock is free, and which contain no folder that is in use. A folder without
+/// the file is left alone.
 class PrivateFolder {
  public:
   /// Creates the folder in the first of the temporary_places() that allows it and where no other
@@ -25,8 +28,19 @@ class PrivateFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
+  /// Whether the folder is still there: programs that clean /tmp remove folders in use.
+  bool is_there() const;
+  /// Makes the folder again if it was removed, and locks it if a folder was made again under its
+  /// name. Returns whether anything was amiss.
+  bool restore();
+  /// From now on nobody removes the folder, not even the destructor.
+  void keep();
+  void keep_no_longer();
+
  private:
   std::filesystem::path path_;
+  int lock_ = -1;  ///< -1: no lock, because the file system has none, or the folder is kept
+  bool is_kept_ = false;
 };
 
 }  // namespace tunedgemm::internal

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -229,6 +230,88 @@ TEST_CASE("A temporary folder of a killed process is removed by a later one") {
   CHECK(fs::exists(living));
   CHECK(fs::exists(other));
   before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
+}
+
+TEST_CASE("A temporary folder in use is kept, whatever its age and the process that looks") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder places;
+  const EnvironmentVariable tmpdir("TMPDIR", places.path());
+  const auto make_old = [](const fs::path& path) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - 100h);
+  };
+  const auto pid_of_nobody = [](const fs::path& path) {
+    const std::string name = path.filename().string();
+    return path.parent_path() / ("tunedgemm-999999999" + name.substr(name.rfind('-')));
+  };
+  PrivateFolder used;
+  // As a process of another PID namespace sees it.
+  const fs::path renamed = pid_of_nobody(used.path());
+  fs::rename(used.path(), renamed);
+  make_old(renamed);
+  { const PrivateFolder other; }
+  CHECK(fs::exists(renamed));
+  fs::rename(renamed, used.path());
+
+  // The folder of a child process keeps that of its dead parent.
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const PrivateFolder outer;
+    setenv("TMPDIR", outer.path().c_str(), 1);
+    if (fork() == 0) {
+      for (int inherited = 3; inherited < 256; ++inherited) {  // as exec does, the outer lock
+        if (inherited != ends[0]) {
+          close(inherited);
+        }
+      }
+      const PrivateFolder inner;
+      char byte = 0;
+      (void)!read(ends[0], &byte, 1);  // until the test closes its end
+      _exit(0);
+    }
+    while (std::distance(fs::directory_iterator(outer.path()), {}) < 2) {
+    }
+    _exit(0);
+  }
+  close(ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(parent, &status, 0) == parent);
+  { const PrivateFolder other; }
+  CHECK(std::distance(fs::directory_iterator(places.path()), {}) == 2);
+  close(ends[1]);
+  CHECK(comes_true([&] {
+    { const PrivateFolder other; }
+    return std::distance(fs::directory_iterator(places.path()), {}) == 1;
+  }));
+  CHECK(used.is_there());
+}
+
+TEST_CASE("A temporary folder that was removed is made again, and one that is kept stays") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder places;
+  const EnvironmentVariable tmpdir("TMPDIR", places.path());
+  fs::path path;
+  {
+    PrivateFolder folder;
+    path = folder.path();
+    CHECK_FALSE(folder.restore());
+    fs::remove_all(path);
+    CHECK_FALSE(folder.is_there());
+    CHECK(folder.restore());
+    CHECK_FALSE(folder.restore());
+    fs::remove_all(path);
+    fs::create_directory(path);  // as a cache in it does
+    std::ofstream(path / "file") << "text";
+    CHECK(folder.restore());
+    { const PrivateFolder other; }
+    CHECK(fs::exists(path / "file"));
+    folder.keep();
+    folder.keep_no_longer();
+    folder.keep();
+  }
+  { const PrivateFolder other; }
+  CHECK(fs::exists(path / "file"));
 }
 
 }  // namespace tunedgemm::internal

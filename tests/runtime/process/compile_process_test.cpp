@@ -193,6 +193,27 @@ TEST_CASE("A compiler that crashes, hangs or is missing gives a value") {
   CHECK(std::get<CompileFailure>(compiled).cause == Cause::kEnvironment);
 }
 
+TEST_CASE("A compile process whose folder is removed is replaced by another") {
+  const TemporaryFolder folder;
+  const std::string place = folder.path();
+  // The first process loses its folder when it compiles.
+  const std::string script = "echo $TMPDIR >> " + place + "/starts; while read line; do mkdir " +
+                             place + "/first 2> /dev/null && rm -rf $TMPDIR; echo failed; done";
+  const auto starts = [&] {
+    std::ifstream file(place + "/starts");
+    return std::vector<std::string>(std::istream_iterator<std::string>(file), {});
+  };
+  CompileProcesses processes({"/bin/sh", "-c", script}, {"none", "0"});
+  const auto compile = [&] { static_cast<void>(processes.compile(some_source(), 80, kLong)); };
+  compile();
+  REQUIRE(starts().size() == 2);
+  compile();
+  CHECK(starts().size() == 2);
+  std::filesystem::remove_all(starts().back());  // of an idle process
+  compile();
+  CHECK(starts().size() == 3);
+}
+
 TEST_CASE("A compiler process dies with its caller, however the caller dies") {
   const TemporaryFolder folder;
   const std::string nvrtc = folder.path() / "nvrtc.so";  // opening it never ends
