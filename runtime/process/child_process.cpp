@@ -40,10 +40,14 @@ void throw_if(int error, const std::string& what) {
 // blocked signals, and the default effect of the listed signals, which this process may ignore.
 class SpawnSettings {
  public:
-  [[nodiscard]] explicit SpawnSettings(int socket) {
+  /// The program inherits `lifeline` unless it is -1.
+  [[nodiscard]] SpawnSettings(int socket, int lifeline) {
     throw_if(posix_spawn_file_actions_init(&actions_), "posix_spawn_file_actions_init");
     for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
       posix_spawn_file_actions_adddup2(&actions_, socket, standard);
+    }
+    if (lifeline >= 0) {
+      posix_spawn_file_actions_adddup2(&actions_, lifeline, STDERR_FILENO + 1);
     }
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setflags(
@@ -129,17 +133,29 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const Chil
   throw_if(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0 ? 0 : errno,
            "socketpair");
   socket_ = ends[0];
+  std::array<int, 2> pipe_ends{-1, -1};
+  if (limits.dies_with_caller && pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
+    pipe_ends = {-1, -1};
+  }
+  lifeline_ = pipe_ends[1];
   int error = ENOMEM;
   try {
-    const SpawnSettings settings(ends[1]);
+    const SpawnSettings settings(ends[1], pipe_ends[0]);
     error = posix_spawn(&pid_, arguments.front().c_str(), settings.actions(), settings.attributes(),
                         pointers_to(arguments).data(), pointers_to(environment).data());
   } catch (const std::exception&) {
     // no memory
   }
   close(ends[1]);
+  if (pipe_ends[0] >= 0) {
+    if (error == 0) {
+      kill_group_with_caller(pipe_ends[0]);
+    }
+    close(pipe_ends[0]);
+  }
   if (error != 0) {
     close(socket_);
+    close(lifeline_);
     throw_if(error, "cannot start " + arguments.front());
   }
   limit(RLIMIT_CORE, 0);
@@ -158,6 +174,16 @@ ChildProcess::~ChildProcess() {
     signal_group(SIGKILL);
   }
   close(socket_);
+  close(lifeline_);
+}
+
+// The program holds the reading end of a pipe, and only this process the other one. When that is
+// closed, the system signals the owner of the reading end (fcntl(2), "Managing signals"). Unlike
+// PR_SET_PDEATHSIG, this reaches the whole group, and does not depend on the thread.
+void ChildProcess::kill_group_with_caller(int read_end) const {
+  fcntl(read_end, F_SETSIG, SIGKILL);
+  fcntl(read_end, F_SETOWN, -pid_);
+  fcntl(read_end, F_SETFL, O_ASYNC);
 }
 
 bool ChildProcess::send(const std::string& line) noexcept {
@@ -304,8 +330,9 @@ void ChildProcess::limit(int resource, std::int64_t most) const {
   }
 }
 
-ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
+ChildResult run_child(const std::vector<std::string>& arguments, ChildLimits limits,
                       const std::vector<std::string>& variables) {
+  limits.dies_with_caller = true;
   ChildProcess child(arguments, limits, variables);
   child.close_input();
   return child.finish();

@@ -6,7 +6,7 @@
 // other end. The program leads a new process group, which its children join. The program dumps no
 // core and blocks no signal; SIGTERM and similar signals have their default effect. The destructor
 // kills the process group. If this process is killed first, a program of this library exits at the
-// end of its input (Caller), and the CPU time limit ends any other program.
+// end of its input (Caller), and the system kills the group of a program that run_child() started.
 
 #include <sys/types.h>
 
@@ -35,6 +35,9 @@ struct ChildLimits {
   std::chrono::milliseconds time{};
   std::int64_t file_bytes = std::int64_t{16} << 20;  ///< of each written file; 0: no limit
   std::chrono::seconds cpu{};                        ///< of each process; 0: no limit
+  /// Whether the system kills the group when this process ends, however it ends. Otherwise the
+  /// program must notice the end of its input.
+  bool dies_with_caller = false;
 };
 
 /// Used by one thread at a time.
@@ -82,16 +85,19 @@ class ChildProcess {
   void signal_group(int signal) const;
   bool read_until_end(Clock::time_point deadline);
   void limit(int resource, std::int64_t most) const;
+  void kill_group_with_caller(int read_end) const;
 
   Clock::time_point deadline_;
   pid_t pid_ = -1;  ///< -1 after finish()
   int socket_ = -1;
+  int lifeline_ = -1;     ///< the end of a pipe whose closing kills the group; -1: none
   std::string received_;  ///< input that receive() has not returned yet
   ChildResult result_;
 };
 
-/// Runs a program with an empty input and waits for its end, at most for `limits.time`.
-ChildResult run_child(const std::vector<std::string>& arguments, const ChildLimits& limits,
+/// Runs a program with an empty input and waits for its end, at most for `limits.time`. Its group
+/// dies with this process.
+ChildResult run_child(const std::vector<std::string>& arguments, ChildLimits limits,
                       const std::vector<std::string>& variables = {});
 
 /// The path of a program: `name` if it contains a slash, else the first match in $PATH. Empty if

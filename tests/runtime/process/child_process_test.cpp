@@ -188,6 +188,23 @@ TEST_CASE("A subprocess that does not end is killed with its process group", "[h
   CHECK_THROWS_AS(ChildProcess({"/nonexistent/program"}, {}), std::system_error);
 }
 
+TEST_CASE("A subprocess dies with its caller, with its group, however the caller dies", "[host]") {
+  const TemporaryFolder folder;
+  const pid_t caller = fork();
+  if (caller == 0) {
+    shell("exit 0", 10s);
+    shell(endless(folder), 1000s);
+    _exit(0);
+  }
+  REQUIRE(comes_true([&] { return !text_of(folder.path() / "own").empty(); }));
+  kill(caller, SIGKILL);
+  int status = 0;
+  REQUIRE(waitpid(caller, &status, 0) == caller);
+  CHECK(comes_true([&] {
+    return !lives(text_of(folder.path() / "own")) && !lives(text_of(folder.path() / "other"));
+  }));
+}
+
 TEST_CASE("No temporary folder is created where another user could replace it") {
   namespace fs = std::filesystem;
   const TemporaryFolder places;
