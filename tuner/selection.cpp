@@ -34,9 +34,9 @@ double hopeless_from(const Knowledge& knowledge) {
 // Builds a selection, one candidate at a time.
 class SelectionBuilder {
  public:
-  explicit SelectionBuilder(std::span<const TrialRecord> earlier) {
-    for (const TrialRecord& trial : earlier) {
-      if (!trial.rejection || trial.rejection->reason != Reason::kUnavailable) {
+  explicit SelectionBuilder(const Knowledge& knowledge) {
+    for (const TrialRecord& trial : knowledge.earlier) {
+      if (!trial.rejection || still_holds(trial.rejection->reason, knowledge.retry)) {
         earlier_.emplace(key_of(trial), &trial);
       }
     }
@@ -137,8 +137,28 @@ std::vector<Instance> promising(const Knowledge& knowledge, const SelectionBuild
 
 }  // namespace
 
+bool still_holds(Reason earlier, Retry retry) {
+  switch (earlier) {
+    case Reason::kCompileFailed:
+    case Reason::kLoadFailed:
+    case Reason::kUnavailable:
+      return false;
+    case Reason::kCrashed:
+      return true;
+    case Reason::kSpills:
+    case Reason::kLaunchFailed:
+    case Reason::kWrongResult:
+    case Reason::kOutOfBounds:
+    case Reason::kTooSlow:
+    case Reason::kTimedOut:
+    case Reason::kImplausible:
+      break;
+  }
+  return retry != Retry::kAllButCrashes;
+}
+
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) {
-  SelectionBuilder builder(knowledge.earlier);
+  SelectionBuilder builder(knowledge);
   const int most = search_limits.candidates - search_limits.refinements;
   const auto any = [](const Instance&) { return true; };
   const double hopeless_us = hopeless_from(knowledge);
@@ -166,7 +186,7 @@ Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
   for (const SelectedCandidate& one : selected) {
     selected_keys.insert(key_of(one.ranked.candidate));
   }
-  SelectionBuilder builder(knowledge.earlier);
+  SelectionBuilder builder(knowledge);
   const auto untried = [&](const Instance& ranked) {
     return builder.earlier(ranked.candidate) == nullptr &&
            !selected_keys.contains(key_of(ranked.candidate));
@@ -186,7 +206,7 @@ Selection refine(const Knowledge& knowledge, std::span<const Instance> best,
 }
 
 Selection select_given(const Knowledge& knowledge) {
-  SelectionBuilder builder(knowledge.earlier);
+  SelectionBuilder builder(knowledge);
   builder.add_default(knowledge.default_candidate);
   for (const Instance& ranked : knowledge.ranked) {
     builder.add({.ranked = ranked, .is_default = false, .is_baseline = false});
@@ -226,6 +246,7 @@ Knowledge knowledge_of(const Ranking& ranking) {
   Knowledge knowledge;
   knowledge.ranked = ranking.ranked;
   knowledge.earlier = ranking.earlier;
+  knowledge.retry = ranking.retry;
   return knowledge;
 }
 
@@ -234,6 +255,7 @@ Ranking rank(const Task& task, const SearchLimits& search_limits) {
   const auto& [problem, device, toolchain] = key;
   Ranking ranking;
   ranking.earlier = store.trials(key);
+  ranking.retry = options.force ? Retry::kAllButCrashes : Retry::kUnbuilt;
   const bool all = options.candidates.empty();
   ranking.ranked =
       all ? ranked_candidates(problem, limits) : instances_of(options.candidates, task);

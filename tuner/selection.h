@@ -18,6 +18,14 @@
 
 namespace tunedgemm::internal {
 
+/// Whether an earlier rejection, with the same template, compiler and driver, still excludes the
+/// candidate. A crash always does, since it may cost the process or the device. Any other outcome of
+/// a run (a wrong result, a slow one) does unless the tuning is forced. A failure to compile or to
+/// load never does: the sources are the library's own and the candidates legal, so it tells about
+/// the memory, the disk or the limits of that moment, whatever the compiler reported.
+enum class Retry { kUnbuilt, kAllButCrashes };
+bool still_holds(Reason earlier, Retry retry);
+
 /// Everything known before a tuning begins. The views are used only during the call.
 struct Knowledge {
   std::span<const Instance> ranked;  ///< legal candidates, in the model's or the given order
@@ -25,6 +33,7 @@ struct Knowledge {
   std::optional<Instance> baseline;           ///< the naive kernel, not counted as a candidate
   std::span<const Instance> seeds;            ///< of similar devices, then of neighbouring shapes
   std::span<const TrialRecord> earlier;       ///< outcomes for the same problem on this device
+  Retry retry = Retry::kUnbuilt;              ///< of those that were rejected earlier
 };
 
 struct SelectedCandidate {
@@ -42,8 +51,8 @@ struct Selection {
 };
 
 /// Selects at most `search_limits.candidates`, minus those reserved for refine(), and the baseline.
-/// Leaves out candidates that were rejected earlier with the same template, except those that were
-/// only unavailable and a default that was only slow. Earlier times affect only the order: the
+/// Leaves out candidates whose earlier rejection still_holds(), except a default that was only slow.
+/// Earlier times affect only the order: the
 /// fastest candidates come early, other timed ones last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
@@ -62,6 +71,7 @@ Selection select_given(const Knowledge& knowledge);
 struct Ranking {
   std::vector<Instance> ranked;      ///< legal candidates, in the model's or the given order
   std::vector<TrialRecord> earlier;  ///< outcomes for the same problem on this device
+  Retry retry = Retry::kUnbuilt;
   Selection selection;
 };
 

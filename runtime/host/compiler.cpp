@@ -58,6 +58,25 @@ CompileFailure broken(std::string log) {
   return {std::move(log), CompileFailure::Cause::kEnvironment};
 }
 
+// The sentence, and what the compiler printed.
+std::string with_output(std::string sentence, const std::string& output) {
+  return output.empty() ? sentence : std::move(sentence) + '\n' + output;
+}
+
+// Whether the compiler found an error at a line of a file: "kernel.cc:12:3: error: ". Its exit
+// status alone does not tell: it is 1 as well if the system kills cc1plus, if as or ld find the
+// disk full, or if memory or another limit is exhausted.
+bool blames_source(const std::string& output) {
+  constexpr std::string_view kError = ": error: ";
+  for (std::size_t at = output.find(kError); at != output.npos; at = output.find(kError, at + 1)) {
+    const std::size_t before_column = output.substr(0, at).find_last_not_of("0123456789");
+    if (before_column != output.npos && before_column + 1 < at && output[before_column] == ':') {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::string identity_of(const fs::path& program) {
   std::error_code error;
   const fs::path resolved = fs::canonical(program, error);
@@ -127,23 +146,24 @@ std::variant<Binary, CompileFailure> Compiler::compile(const Source& source,
     }
     command.insert(command.end(), {"-o", object, folder.path() / source.file.name});
 
-    // The CPU time limit ends a compiler whose parent was killed.
     const ChildLimits limits{
         .time = limit,
         .cpu = std::chrono::ceil<std::chrono::seconds>(limit) + std::chrono::seconds(1)};
     const ChildResult result = run_child(command, limits, {"TMPDIR=" + folder.path().string()});
     if (result.end == ChildResult::End::kTimedOut) {
-      return broken("the compiler " + command_.front() + " took more than " +
-                    std::to_string(limit.count()) + " ms and was stopped\n" + result.output);
-    }
-    if (result.end == ChildResult::End::kSignalled) {
-      return broken("the compiler " + command_.front() + " " + to_text(result) + "\n" +
-                    result.output);
+      return broken(with_output("the compiler " + command_.front() + " took more than " +
+                                    std::to_string(limit.count()) + " ms and was stopped",
+                                result.output));
     }
     Binary binary{.code = read_file(object), .entry = source.entry};
-    if (result.code != 0 || binary.code.empty()) {
-      return CompileFailure{result.output.empty() ? "the compiler " + to_text(result)
-                                                  : result.output};
+    const bool has_ended = result.end == ChildResult::End::kExited;
+    if (has_ended && result.code != 0 && blames_source(result.output)) {
+      return CompileFailure{result.output};
+    }
+    if (!has_ended || result.code != 0 || binary.code.empty()) {
+      return broken(with_output("the compiler " + command_.front() + " " + to_text(result) +
+                                    (has_ended && result.code == 0 ? " and wrote no kernel" : ""),
+                                result.output));
     }
     const std::chrono::duration<double, std::milli> spent =
         std::chrono::steady_clock::now() - start;

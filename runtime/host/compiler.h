@@ -32,9 +32,9 @@ class Compiler {
   /// process, because each version is another file. "none" if there is no compiler.
   const std::string& identity() const { return identity_; }
 
-  /// Compiles in a private temporary folder, which is removed afterwards. If the compiler cannot be
-  /// started, is killed by a signal, exceeds the limit, or has no folder to work in, the cause of
-  /// the failure is kEnvironment. Throws DeviceError if there is no compiler.
+  /// Compiles in a private temporary folder, which is removed afterwards. The cause of a failure is
+  /// kSource only if the compiler names an error at a line of the source. Otherwise, even if it
+  /// only exits with an error, it is kEnvironment. Throws DeviceError if there is no compiler.
   std::variant<Binary, CompileFailure> compile(const Source& source,
                                                std::chrono::milliseconds limit) const;
 

@@ -108,6 +108,33 @@ TEST_CASE("The default is tried again if it was only slow, and not if it crashed
   CHECK_FALSE(contains(select(knowledge, search_limits_of(4, 2)), ranked[0].candidate));
 }
 
+TEST_CASE("What could not be built is tried again, and with force all but crashes") {
+  const auto ranked = four_tiles();
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  const auto is_tried = [&](Reason reason, Retry retry) {
+    const std::vector<TrialRecord> earlier{rejected(ranked[1].candidate, reason)};
+    knowledge.earlier = earlier;
+    knowledge.retry = retry;
+    const bool given = contains(select_given(knowledge), ranked[1].candidate);
+    CHECK(contains(select(knowledge, search_limits_of(kAll, kAll)), ranked[1].candidate) == given);
+    CHECK(still_holds(reason, retry) == !given);
+    return given;
+  };
+  for (const Reason reason : {Reason::kCompileFailed, Reason::kLoadFailed, Reason::kUnavailable}) {
+    CHECK(is_tried(reason, Retry::kUnbuilt));
+    CHECK(is_tried(reason, Retry::kAllButCrashes));
+  }
+  for (const Reason reason :
+       {Reason::kSpills, Reason::kLaunchFailed, Reason::kWrongResult, Reason::kOutOfBounds,
+        Reason::kTooSlow, Reason::kTimedOut, Reason::kImplausible}) {
+    CHECK_FALSE(is_tried(reason, Retry::kUnbuilt));
+    CHECK(is_tried(reason, Retry::kAllButCrashes));
+  }
+  CHECK_FALSE(is_tried(Reason::kCrashed, Retry::kUnbuilt));
+  CHECK_FALSE(is_tried(Reason::kCrashed, Retry::kAllButCrashes));
+}
+
 TEST_CASE("Earlier times decide the order: the best first, then the untried, the slow last") {
   const auto ranked = four_tiles();
   const std::vector<TrialRecord> earlier{timed(ranked[0].candidate, 300),

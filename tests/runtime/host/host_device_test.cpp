@@ -274,6 +274,30 @@ TEST_CASE("A compiler that takes too long is stopped, and the source is not blam
   CHECK_THAT(failure.log, ContainsSubstring("took more than 200 ms"));
 }
 
+TEST_CASE("Only an error at a line of the source is the source's fault", "[host]") {
+  const auto cause_of = [](const std::string& script) {
+    const ScriptedCompiler compiler(script);
+    HostDevice device(1);
+    const auto compiled = device.compile(small_source(device));
+    REQUIRE(std::holds_alternative<CompileFailure>(compiled));
+    return std::get<CompileFailure>(compiled).cause;
+  };
+  using Cause = CompileFailure::Cause;
+  for (const std::string said :
+       {"", "c++: fatal error: Killed signal terminated program cc1plus",
+        "kernel.cc:10:1: internal compiler error: Segmentation fault",
+        "cc1plus: out of memory allocating 65536 bytes after a total of 1000 bytes",
+        "/usr/bin/ld: final link failed: No space left on device",
+        "collect2: error: ld returned 1 exit status",
+        "/tmp/x.s: Fatal error: cannot write to x.o: No space left on device"}) {
+    CAPTURE(said);
+    CHECK(cause_of("echo '" + said + "' >&2; exit 1") == Cause::kEnvironment);
+  }
+  CHECK(cause_of("kill -KILL $$") == Cause::kEnvironment);
+  CHECK(cause_of("exit 0") == Cause::kEnvironment);
+  CHECK(cause_of("echo 'a/kernel.cc:10:1: error: expected ;' >&2; exit 1") == Cause::kSource);
+}
+
 TEST_CASE("The compiler's identity changes with its file and starts no process", "[host]") {
   const ScriptedCompiler compiler("sleep 60");  // if it were started, the test would take too long
   const std::string first = Compiler::find({}).identity();
