@@ -53,7 +53,8 @@ class Evaluator {
 
   /// Whether prepare() of an announced candidate would return without waiting for a compilation.
   virtual bool is_compiled(const Instance& /*candidate*/) { return true; }
-  /// The announced candidate will not be prepared, so its compilation need not start.
+  /// The announced candidate will not be prepared, so its compilation need not start. If it failed
+  /// as unavailable, a later prepare() compiles again.
   virtual void forget(const Instance& /*candidate*/) {}
 
   /// The number of candidates to pass to compile_ahead in one call; 0: all at once. If

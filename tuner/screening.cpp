@@ -83,6 +83,7 @@ void Screening::run(const Selection& selection, const Refine& refine,
     ++done_;
     skip_hopeless();
   }
+  try_stopped_again();
   for (const SelectedCandidate& one : std::exchange(spilling_, {})) {
     if (leaders_.empty() && !time_budget_.cancelled()) {
       try_one(one, Spilling::kAccepted);
@@ -118,8 +119,7 @@ void Screening::add(const Selection& selection) {
 void Screening::announce() {
   const auto batch = static_cast<std::size_t>(task_.evaluator.compile_batch());
   // After the deadline a compiler that hangs would use up another one.
-  if (waiting_.empty() || (batch > 0 && !announced_.empty()) || was_stopped_by_deadline_ ||
-      must_stop()) {
+  if (waiting_.empty() || (batch > 0 && !announced_.empty()) || lacked_time() || must_stop()) {
     return;
   }
   report(Phase::kCompile);
@@ -224,6 +224,25 @@ void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
   admit({selected, line, std::move(trial), std::move(contender)});
 }
 
+// Whatever the budget, a tuning ends with a winner if the compiler works: on a busy machine one
+// compilation can take longer than a small budget.
+void Screening::try_stopped_again() {
+  if (!leaders_.empty() || !lacked_time()) {
+    return;
+  }
+  for (const SelectedCandidate& announced : announced_) {
+    task_.evaluator.forget(announced.ranked);
+  }
+  const double deadline = task_.evaluator.now_seconds() + kOnlyCompileSeconds;
+  task_.evaluator.set_compile_deadline(deadline);
+  for (const SelectedCandidate& stopped : std::vector(stopped_by_deadline_)) {
+    if (leaders_.empty() && !time_budget_.cancelled() && task_.evaluator.now_seconds() < deadline) {
+      task_.evaluator.forget(stopped.ranked);
+      try_one(stopped, Spilling::kRefused);
+    }
+  }
+}
+
 std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std::size_t line) {
   report(Phase::kCompile);
   const Stopwatch compiling(task_.evaluator, seconds_.compile);
@@ -234,7 +253,7 @@ std::unique_ptr<Trial> Screening::prepare(const SelectedCandidate& selected, std
     } else if (time_budget_.seconds_left() > 0) {
       not_made_ += kHopelesslyMany;
     } else {
-      was_stopped_by_deadline_ = true;
+      stopped_by_deadline_.push_back(selected);
     }
     lines_not_made_.push_back(line);
     trial_log_.reject(line, *rejection);

@@ -59,6 +59,8 @@ class Screening {
   /// Rejects other timed candidates beyond kFarBehind as too slow.
   [[nodiscard]] std::vector<ScreenedCandidate> take_leaders();
   bool tried_all() const { return tried_all_; }
+  /// Whether the deadline stopped a compilation.
+  bool lacked_time() const { return !stopped_by_deadline_.empty(); }
   /// The time of the naive kernel; 0 if it was not timed.
   double baseline_us() const { return baseline_us_; }
 
@@ -80,6 +82,7 @@ class Screening {
   std::vector<Instance> fastest() const;
   void warm_up();
   void try_one(const SelectedCandidate& selected, Spilling spilling);
+  void try_stopped_again();
   std::unique_ptr<Trial> prepare(const SelectedCandidate& selected, std::size_t line);
   bool check(Trial& trial, std::size_t line);
   bool screen(Trial& trial, std::size_t line);
@@ -104,8 +107,8 @@ class Screening {
   bool tried_all_ = true;
   int not_made_ = 0;  // consecutive candidates that could not be compiled or loaded
   bool has_made_one_ = false;
-  bool was_stopped_by_deadline_ = false;     // a compilation
-  std::vector<std::size_t> lines_not_made_;  // in the trial log
+  std::vector<SelectedCandidate> stopped_by_deadline_;  // their compilations
+  std::vector<std::size_t> lines_not_made_;             // in the trial log
   double baseline_us_ = 0;
   int done_ = 0, total_ = 0;
 };

@@ -65,7 +65,7 @@ void write_outcomes(std::vector<ScreenedCandidate>& screened, const FinalsReport
   });
 }
 
-std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
+std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled, bool lacked_time) {
   if (cancelled) {
     return "cancelled before any candidate was valid";
   }
@@ -75,7 +75,8 @@ std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled) {
   const TrialRecord& last = trials.back();
   const std::string why =
       last.rejection ? ", the last (" + last.family + ") as " + to_text(*last.rejection) : "";
-  return "none of " + std::to_string(trials.size()) + " candidates was valid" + why;
+  return "none of " + std::to_string(trials.size()) + " candidates was valid" +
+         (lacked_time ? " within the budget (--budget-seconds)" : "") + why;
 }
 
 Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalists,
@@ -212,7 +213,8 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
 
   // 5. Decide.
   if (finalists.empty()) {
-    tuning.failure = failure_of(trial_log.trials(), time_budget.cancelled());
+    tuning.failure =
+        failure_of(trial_log.trials(), time_budget.cancelled(), screening.lacked_time());
   } else {
     const Decision decision = decide(contenders_of(finalists));
     const ScreenedCandidate& winner = finalists[decision.winner];

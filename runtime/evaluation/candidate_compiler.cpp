@@ -73,6 +73,19 @@ void CandidateCompiler::drop_unclaimed() {
   std::erase_if(jobs_, [](const auto& entry) { return entry.second->candidates == 0; });
 }
 
+// Whether the compilation has ended without a binary, for a reason that may have passed.
+bool CandidateCompiler::is_unavailable(const Job& job) {
+  if (job.result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    return false;
+  }
+  try {
+    const auto* rejection = std::get_if<Rejection>(&job.result.get());
+    return rejection != nullptr && rejection->reason == Reason::kUnavailable;
+  } catch (const std::exception&) {  // of the compilation
+    return false;
+  }
+}
+
 // The next problem compiles the source again.
 void CandidateCompiler::drop_unavailable(const Job& job, const Made& made) {
   const auto* rejection = std::get_if<Rejection>(&made);
@@ -148,7 +161,7 @@ void CandidateCompiler::forget(const Instance& candidate) {
   }
   const std::shared_ptr<Job> job = std::move(known->second);
   jobs_of_candidates_.erase(known);
-  if (--job->candidates == 0 && std::erase(waiting_, job) > 0) {
+  if (--job->candidates == 0 && (std::erase(waiting_, job) > 0 || is_unavailable(*job))) {
     jobs_.erase(fingerprint(job->source));
   }
 }

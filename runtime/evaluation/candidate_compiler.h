@@ -55,8 +55,8 @@ class CandidateCompiler {
 
   /// Whether binary() of a candidate of start() would not wait.
   bool is_compiled(const Instance& candidate);
-  /// Drops the compilation of a candidate of start(), if it has not begun and no other candidate
-  /// has the same source.
+  /// Drops the compilation of a candidate of start(), if no other candidate has the same source and
+  /// it has not begun, or has failed for a reason that may have passed: binary() then compiles again.
   void forget(const Instance& candidate);
 
   /// Waits for the binary if its compilation was started, else obtains it now. Throws DeviceError
@@ -74,6 +74,7 @@ class CandidateCompiler {
   bool add_workers(std::size_t candidates);
   std::pair<std::shared_ptr<Job>, bool> job_of(const Instance& candidate);
   void drop_unclaimed();
+  static bool is_unavailable(const Job& job);
   void drop_unavailable(const Job& job, const Made& made);
   void work();
 

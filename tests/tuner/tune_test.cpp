@@ -306,6 +306,26 @@ TEST_CASE("Compilations that use up the budget cost their own candidates, not th
   CHECK(winner_of(bench.run()) == Bench::candidate(6).config);
 }
 
+TEST_CASE("If every compilation takes longer than the budget, one is given the time it needs") {
+  Bench bench;
+  bench.device.stops_compilers = true;
+  Behaviour slow;
+  slow.compile_seconds = GENERATE(20, 1000);
+  bench.add(slow, 3);
+  bench.options.budget.seconds = 5;
+  const Tuning tuning = bench.run();
+  if (slow.compile_seconds == 20) {
+    CHECK(winner_of(tuning) == Bench::candidate(0).config);
+    CHECK(bench.device.prepared.size() == 4);
+    CHECK(bench.device.now < 30);
+    CHECK(tuning.trials.size() == 3);
+  } else {
+    CHECK_FALSE(tuning.record);
+    CHECK(bench.device.now < 70);
+    CHECK_THAT(tuning.failure, Catch::Matchers::ContainsSubstring("(--budget-seconds)"));
+  }
+}
+
 TEST_CASE("A compiler that hangs gets no second batch") {
   Bench bench;
   bench.device.batch = 2;

@@ -99,6 +99,10 @@ Prepared SimulatedDevice::prepare(const Instance& instance) {
   while (compilers > 0 && !compiled_at_.contains(text)) {
     compile_until(*std::min_element(free_at_.begin(), free_at_.end()));
   }
+  if (stops_compilers && now + behaviour.compile_seconds > deadline_) {
+    now = std::max(now, deadline_);
+    return Rejection{Reason::kUnavailable, "the compiler was stopped"};
+  }
   now = compilers > 0 ? std::max(now, compiled_at_[text]) : now + behaviour.compile_seconds;
   if (behaviour.when_prepared) {
     return *behaviour.when_prepared;

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -35,6 +36,7 @@ class SimulatedDevice final : public Evaluator {
     behaviours_[to_text(candidate)] = behaviour;
   }
 
+  void set_compile_deadline(double seconds) override { deadline_ = seconds; }
   void compile_ahead(std::span<const Instance> candidates) override;
   void compile_next(std::span<const Instance> candidates) override;
   bool is_compiled(const Instance& candidate) override;
@@ -57,7 +59,8 @@ class SimulatedDevice final : public Evaluator {
   double outlier_probability = 0;  ///< of a sample that takes 1.2 to 3 times as long
   double least_us = 1;
   int batch = 0;
-  int compilers = 0;  ///< that compile announced candidates; 0: prepare() compiles
+  int compilers = 0;             ///< that compile announced candidates; 0: prepare() compiles
+  bool stops_compilers = false;  ///< at the deadline, if prepare() compiles
   double cool_down_before_sample = 0;
   std::string other_process;                  ///< that uses the device
   std::function<double(double)> clock_ratio;  ///< as a function of time; empty: always 1
@@ -79,6 +82,7 @@ class SimulatedDevice final : public Evaluator {
   void compile_until(double time);
 
   std::mt19937_64 random_;
+  double deadline_ = std::numeric_limits<double>::infinity();
   std::map<std::string, Behaviour> behaviours_;
   std::deque<std::string> to_compile_;         // in order, with `compilers`
   std::map<std::string, double> compiled_at_;  // begun compilations
