@@ -1,7 +1,9 @@
 // The tunedgemm command: arguments in, text and exit status out.
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -9,6 +11,7 @@
 #include "tests/support/gpus.h"
 #include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
+#include "tools/shared/results.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tunedgemm/tunedgemm.h"
 
@@ -453,6 +456,38 @@ TEST_CASE("An exported cache gives the same results as the original") {
   REQUIRE(shell.run(kCommand + "export - --json").output ==
           shell.run(kCommand + "best --json").output);
   REQUIRE(shell.run(kCommand + "export /proc/nowhere.csv --csv").status == 2);
+}
+
+TEST_CASE("export replaces no file, and results replace only results of their kind") {
+  const TunedShell shell;
+  const auto text_of = [&](const std::string& name) { return shell.run("cat " + name).output; };
+  REQUIRE(shell.run("echo 'f32,nn,8,8,8' > list.csv").status == 0);
+  for (const std::string option : {"", " --csv", " --json"}) {
+    require_wrong_use(shell, kCommand + "export list.csv" + option,
+                      "list.csv is there already: remove it or choose another name");
+    REQUIRE(text_of("list.csv") == "f32,nn,8,8,8\n");
+  }
+  REQUIRE(shell.run(kCommand + "export new.csv --csv").status == 0);
+  require_wrong_use(shell, kCommand + "bench 40 24 16 --device host --rigor quick --csv list.csv",
+                    "list.csv is there already and has other contents: remove it or choose");
+  REQUIRE(text_of("list.csv") == "f32,nn,8,8,8\n");
+
+  const std::string path = shell.folder() / "results";
+  const auto write = [&](const std::string& text) {
+    write_file(path, text, IfThere::kReplaceResults);
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {}) == text;
+  };
+  CHECK(write("a,b\n1,2\n"));
+  CHECK(write("a,b\n"));
+  CHECK_THROWS(write("a,b,c\n"));
+  CHECK_THROWS(write("{\"a\": 1}\n"));
+  std::filesystem::resize_file(path, 0);
+  CHECK(write("{\n \"device\": 1}\n"));
+  CHECK(write("{\n \"device\": 2,\n \"b\": 3}\n"));
+  CHECK_THROWS(write("{\n \"devices\": 1}\n"));
+  CHECK_THROWS(write("[{\n \"device\": 1}]\n"));
+  write_file("/dev/null", "a\n", IfThere::kRefuse);
 }
 
 TEST_CASE("doctor finds the compiler, or reports that it is missing") {

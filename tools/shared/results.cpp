@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "tools/shared/text.h"
@@ -61,7 +63,33 @@ std::string csv_cell(std::string_view text) {
   return quoted + '"';
 }
 
-void write_file(const std::string& path, const std::string& text) {
+namespace {
+
+std::string_view beginning(std::string_view text) {
+  const bool is_json = text.starts_with('{') || text.starts_with('[');
+  return text.substr(0, text.find(is_json ? ':' : '\n'));
+}
+
+bool may_replace(const std::string& path, std::string_view text, IfThere if_there) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored) ||
+      std::filesystem::file_size(path, ignored) == 0) {
+    return true;
+  }
+  const std::string_view expected = beginning(text);
+  std::string found(expected.size() + 1, '\0');
+  std::ifstream(path, std::ios::binary).read(found.data(), std::ssize(found));
+  return if_there == IfThere::kReplaceResults && beginning(found) == expected;
+}
+
+}  // namespace
+
+void write_file(const std::string& path, const std::string& text, IfThere if_there) {
+  if (!may_replace(path, text, if_there)) {
+    throw std::runtime_error(path + " is there already" +
+                             (if_there == IfThere::kRefuse ? "" : " and has other contents") +
+                             ": remove it or choose another name");
+  }
   std::ofstream file(path);
   file << text;
   if (!file.flush()) {

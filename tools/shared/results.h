@@ -22,8 +22,14 @@ std::string csv_text(const std::vector<Json>& rows);
 /// The text as a cell, quoted if necessary, with inner quotes doubled (RFC 4180).
 std::string csv_cell(std::string_view text);
 
-/// Throws std::runtime_error if the file cannot be written.
-void write_file(const std::string& path, const std::string& text);
+/// What write_file() does with an existing file that is not empty. kReplaceResults replaces a file
+/// with the same kind of results: its first line, or in JSON its text up to the first colon, is that
+/// of the new text.
+enum class IfThere { kRefuse, kReplaceResults };
+
+/// Writes JSON or CSV. Throws std::runtime_error if the file cannot be written, or may not be
+/// replaced. Devices and pipes are always written.
+void write_file(const std::string& path, const std::string& text, IfThere if_there);
 
 /// The name, types, layout, epilogue and sizes: the first fields of a measured row.
 Json to_json(const Shape& shape);

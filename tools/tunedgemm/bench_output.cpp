@@ -152,10 +152,10 @@ void BenchFiles::add(const BenchRow& row) {
 
 void BenchFiles::write() const {
   if (!csv_path_.empty()) {
-    write_file(csv_path_, csv_);
+    write_file(csv_path_, csv_, IfThere::kReplaceResults);
   }
   if (!json_path_.empty()) {
-    write_file(json_path_, document_text(run_, json_rows_));
+    write_file(json_path_, document_text(run_, json_rows_), IfThere::kReplaceResults);
   }
 }
 

@@ -81,7 +81,7 @@ ExitStatus export_cache(const ExportOptions& options) {
     if (options.destination == "-") {
       std::cout << text;
     } else {
-      write_file(options.destination, text);
+      write_file(options.destination, text, IfThere::kRefuse);
     }
     return ExitStatus::kGood;
   }
@@ -103,8 +103,10 @@ void add_export(CLI::App& app, ExitStatus& status) {
       "write a self-contained, read-only copy of the cache or of some winners, or the winners as "
       "CSV or JSON");
   const auto options = std::make_shared<ExportOptions>();
-  verb->add_option("destination", options->destination,
-                   "the file to write; with --csv or --json, - is the standard output")
+  verb->add_option(
+          "destination", options->destination,
+          "the file to write, which must not exist; with --csv or --json, - is the standard "
+          "output")
       ->required();
   add_cache_option(*verb, options->cache);
   add_winner_filters(*verb, options->device, options->lists);

@@ -255,7 +255,8 @@ ExitStatus order(const OrderOptions& options) {
     print_numbers(each, rasterization);
   }
   if (const std::string json = json_path(options.picture); !json.empty()) {
-    write_file(json, json_text(to_json(tiles, problem, orders, at_a_time)) + "\n");
+    write_file(json, json_text(to_json(tiles, problem, orders, at_a_time)) + "\n",
+               IfThere::kReplaceResults);
     if (plotter) {
       plot(*plotter, {json}, options.picture.plot);
       std::cout << "\nDrawn in " << options.picture.plot << ".png and .svg\n";

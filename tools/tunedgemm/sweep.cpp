@@ -279,7 +279,7 @@ Json to_json(const Shape& shape, const SweptConfig& config) {
 void write_files(const SweepOptions& options, Device& device, const std::string& began_at,
                  const std::vector<Json>& rows) {
   if (!options.csv.empty()) {
-    write_file(options.csv, csv_text(rows));
+    write_file(options.csv, csv_text(rows), IfThere::kReplaceResults);
   }
   if (!options.json.empty()) {
     const Json document{{"device", device.identity().name},
@@ -289,7 +289,7 @@ void write_files(const SweepOptions& options, Device& device, const std::string&
                         {"rounds", options.rounds},
                         {"cool_down_ms", options.cool_down_ms},
                         {"rows", rows}};
-    write_file(options.json, json_text(document, 1) + "\n");
+    write_file(options.json, json_text(document, 1) + "\n", IfThere::kReplaceResults);
   }
 }
 
