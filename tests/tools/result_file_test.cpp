@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 // A shell with a list of six shapes.
 class ClusterShell : public Shell {
@@ -83,14 +89,35 @@ TEST_CASE("Each shard writes a file of its winners, and together they are the li
     REQUIRE_THAT(whole.errors,
                  ContainsSubstring("2 of 6 shapes, and 4 that other files in results have"));
   }
-  SECTION("a damaged file is a file without winners") {
-    fs::permissions(shell.files()[1], fs::perms::owner_write, fs::perm_options::add);
-    std::ofstream(shell.files()[1]) << "not a database";
-    const ProgramResult again = shell.tune("--shard 1/3");
-    CAPTURE(again.output, again.errors);
-    REQUIRE_THAT(again.output, ContainsSubstring("2 tuned"));
-    REQUIRE_THAT(again.errors, ContainsSubstring("could not be merged"));
-    CHECK(shell.winners_in(shell.files()[1]) == 2);
+  SECTION("a file of another shard that cannot be read is a file without winners") {
+    fs::permissions(shell.files()[0], fs::perms::owner_write, fs::perm_options::add);
+    std::ofstream(shell.files()[0]) << "not a database";
+    shell.require_tuned("--shard 1/3", "0 tuned");
+    const ProgramResult whole = shell.tune("");
+    CAPTURE(whole.output, whole.errors);
+    REQUIRE_THAT(whole.output, ContainsSubstring("2 tuned"));
+  }
+  SECTION("a shard does not replace an earlier file of its own that it cannot read") {
+    const fs::path own = shell.files()[1];
+    fs::permissions(own, fs::perms::owner_write, fs::perm_options::add);
+    const std::string harm =
+        GENERATE(as<std::string>(), "chmod g+w", "sqlite3 -cmd 'PRAGMA user_version = 2'",
+                 "echo text >", "head -c 5000 /dev/zero >", "truncate -s -20000");
+    const ProgramResult harmed = shell.run(harm + " " + own.string() + " </dev/null");
+    CAPTURE(harm, harmed.errors);
+    REQUIRE(harmed.status == 0);
+    const std::string before = contents(own);
+    for (const std::string options : {"", "--force "}) {
+      const ProgramResult again = shell.tune("--shard 1/3 " + options);
+      CAPTURE(again.output, again.errors);
+      CHECK(again.status == 2);
+      CHECK_THAT(again.errors, ContainsSubstring("are not written over the earlier file") &&
+                                   ContainsSubstring(own.filename().string()) &&
+                                   ContainsSubstring("move it elsewhere"));
+      CHECK(contents(own) == before);
+    }
+    fs::rename(own, own.string() + ".moved");
+    shell.require_tuned("--shard 1/3", "2 tuned");
   }
   SECTION("greater rigor tunes again, and the new winners replace the old ones in the file") {
     const ProgramResult normal =
@@ -122,6 +149,70 @@ TEST_CASE("A shard that is killed leaves what it had tuned, and the same command
   REQUIRE(rest.status == 0);
   REQUIRE_THAT(rest.output, ContainsSubstring(std::to_string(6 - kept) + " tuned"));
   REQUIRE(shell.winners_in(shell.files()[0]) == 6);
+}
+
+// Runs a shard of everything in a TMPDIR of its own, and `then` once its file is there.
+ProgramResult tune_and(const ClusterShell& shell, const std::string& then) {
+  fs::create_directory(shell.folder() / "tmp");
+  fs::permissions(shell.folder() / "tmp", fs::perms::owner_all);
+  return shell.run(
+      "export TMPDIR=$PWD/tmp; " TUNE_ALL
+      " list.csv --device host --rigor quick --candidates 2 --budget-seconds 100 --results "
+      "results --shard 0/1 & pid=$!; for i in $(seq 6000); do "
+      "[ $(ls results 2>/dev/null | wc -l) -gt 0 ] && break; sleep 0.01; done; " +
+      then + "; wait $pid");
+}
+
+TEST_CASE("Winners that cannot be published are told at once and kept") {
+  const ClusterShell shell;
+  const ProgramResult result = tune_and(shell, "mv results moved && echo text > results");
+  CAPTURE(result.output, result.errors);
+  CHECK(result.status == 4);
+  CHECK_THAT(result.output, ContainsSubstring("6 tuned") && !ContainsSubstring("Results: "));
+  CHECK_THAT(result.errors, ContainsSubstring(": Not a directory; the winners are kept in ") &&
+                                ContainsSubstring("tunedgemm merge "));
+  const fs::path kept = fs::directory_iterator(shell.folder() / "tmp")->path();
+  CHECK_THAT(result.errors, ContainsSubstring("    tunedgemm merge " + kept.string()));
+  // Other programs with the same TMPDIR leave it alone.
+  const ProgramResult merged = shell.run("TMPDIR=$PWD/tmp " TUNE_ALL
+                                         " --device host --m 4 --n 4 --k 4 --rigor quick "
+                                         "--candidates 2 --cache other.db; " TUNEDGEMM " merge " +
+                                         (kept / "tunedgemm.db").string());
+  CAPTURE(merged.errors);
+  CHECK(merged.status == 0);
+  CHECK(shell.winners_in(shell.cache()) == 6);
+}
+
+TEST_CASE("A run whose local cache is removed publishes no fewer winners, and tells what is lost") {
+  const ClusterShell shell;
+  const ProgramResult result = tune_and(shell, "rm -rf tmp/tunedgemm-*");
+  CAPTURE(result.output, result.errors);
+  REQUIRE(shell.files().size() == 1);
+  const std::size_t published = shell.winners_in(shell.files()[0]);
+  CHECK_THAT(result.errors, ContainsSubstring("something has removed the cache"));
+  CHECK(result.status == (published == 6 ? 0 : 4));
+  CHECK(published >= 1);
+  if (published < 6) {
+    CHECK_THAT(result.errors,
+               ContainsSubstring(std::to_string(6 - published) + " of 6 winners are not in "));
+  }
+  CHECK(fs::is_empty(shell.folder() / "tmp"));
+  const ProgramResult rest = shell.tune("--shard 0/1");
+  CHECK(rest.status == 0);
+  CHECK(shell.winners_in(shell.files()[0]) == 6);
+}
+
+TEST_CASE("Two runs of one shard lose nothing of each other") {
+  const ClusterShell shell;
+  const ProgramResult both =
+      tune_and(shell, TUNE_ALL
+               " --m 7 --n 8 --k 9 --device host --rigor quick --candidates 2 --cache more.db && "
+               "f=$(ls results/*.db) && mkdir more && cp $f more/own.db && chmod u+w more/own.db "
+               "&& " TUNEDGEMM " merge more.db --cache more/own.db && mv -f more/own.db $f");
+  CAPTURE(both.output, both.errors);
+  REQUIRE(both.status == 0);
+  REQUIRE(shell.files().size() == 1);
+  CHECK(shell.winners_in(shell.files()[0]) == 7);
 }
 
 TEST_CASE("With --force an interrupted shard keeps the winners that it had") {

@@ -100,6 +100,18 @@ TEST_CASE("tune-all exits with 3 without the device or a writable cache") {
   REQUIRE_THAT(cache.errors, ContainsSubstring("/proc/nowhere/cache.db cannot be written"));
 }
 
+TEST_CASE("A run whose winners cannot be stored ends soon") {
+  const TunedShell shell;
+  // As on a disk with space for a few more winners at most.
+  const auto bytes = std::filesystem::file_size(shell.cache()) + 5000;
+  const ProgramResult result = shell.run("prlimit --fsize=" + std::to_string(bytes) + " " + kQuick +
+                                         "--m 1:10:1 --n 24 --k 16 --cache full.db");
+  CAPTURE(result.output, result.errors);
+  CHECK(result.status == 4);
+  CHECK_THAT(result.output, ContainsSubstring("not tried: winners could not be stored."));
+  CHECK_THAT(result.errors, ContainsSubstring("3 winners could not be stored in "));
+}
+
 TEST_CASE("The requests of a cache are a list for tune-all, after a query with sqlite3") {
   const Shell shell;
   {

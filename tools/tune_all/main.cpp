@@ -187,6 +187,34 @@ bool all_winners_are_stored(std::span<Context* const> contexts, const Session& s
   return false;
 }
 
+// Writes the file of results, and reports the winners of the session that are not in it.
+bool publish_all(ResultFile& results, const Session& session, Context& context) {
+  std::vector<TuningKey> keys;
+  for (const Outcome& outcome : session.outcomes) {
+    if (outcome.record) {
+      keys.push_back(
+          {outcome.shape.problem, context.device().identity(), context.device().toolchain()});
+    }
+  }
+  if (keys.empty() && context.store().health().winners == 0) {
+    return true;
+  }
+  const std::string kept = context.store().path().string();
+  if (const std::string failure = results.finish(context.store()); !failure.empty()) {
+    std::cerr << "tune-all: " << failure << "\nThe winners are kept in " << kept
+              << "; add them to your cache, or with --cache to another, by\n    tunedgemm merge "
+              << kept << "\nand then remove that folder\n";
+    return false;
+  }
+  const std::size_t found = results.winners_of(keys, context.device().limits());
+  if (found < keys.size()) {
+    std::cerr << "tune-all: " << keys.size() - found << " of " << counted(keys.size(), "winner")
+              << " are not in " << results.path().string()
+              << ": they were lost with the local cache; the same command tunes them again\n";
+  }
+  return found == keys.size();
+}
+
 // `results` is null without --results.
 ExitStatus tune_all(const CommandLine& line, const WorkList& work,
                     std::span<Context* const> contexts, ResultFile* results) {
@@ -235,12 +263,13 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   } else {
     print_table(std::cout, session, line_width(STDOUT_FILENO));
   }
-  const bool publishes = results != nullptr && context.store().health().winners > 0;
+  bool is_kept = all_winners_are_stored(contexts, session);
+  const bool is_published = results != nullptr && publish_all(*results, session, context);
   std::ostringstream summary;
   print_summary(summary, session, contexts);
   if (results == nullptr) {
     summary << "Cache: " << context.store().path().string() << '\n';
-  } else if (publishes) {
+  } else if (is_published && context.store().health().winners > 0) {
     summary << "Results: " << results->path().string() << '\n';
   }
   if (line.json) {
@@ -248,13 +277,7 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
   } else {
     std::cout << wrapped(summary.str(), sentence_width(STDOUT_FILENO));
   }
-  bool is_kept = all_winners_are_stored(contexts, session);
-  if (publishes) {
-    if (const std::string failure = results->finish(context.store()); !failure.empty()) {
-      std::cerr << "tune-all: " << failure << '\n';
-      is_kept = false;
-    }
-  }
+  is_kept = is_kept && (results == nullptr || is_published);
   if (!is_kept) {
     return ExitStatus::kCannotWrite;
   }

@@ -78,6 +78,11 @@ void find_late_stores(Context& context, const SessionOptions& options, Session& 
   }
 }
 
+// A session ends when this many winners in a row could not be stored: the disk is full, or the file
+// is not writable any more, and further winners would be lost as well. Fewer may only have met
+// another program that kept the file busy.
+constexpr int kMostUnsavedInARow = 3;
+
 // Thread-safe: each device's thread tunes on its own context.
 class SessionRun {
  public:
@@ -129,6 +134,9 @@ class SessionRun {
     if (interrupted()) {
       return "not tried: interrupted";
     }
+    if (unsaved_in_a_row_ >= kMostUnsavedInARow) {
+      return "not tried: winners could not be stored";
+    }
     return clock_.left() <= 0 ? "not tried: --total-seconds is over" : "";
   }
 
@@ -152,6 +160,7 @@ class SessionRun {
     try {
       TuneResult result = context.tune(shape.problem, options);
       display_.shape_ends(device, result);
+      note_unsaved(context, result);
       if (result.record && !shape.name.empty()) {
         context.store().add_name(shape.problem, context.device().identity(), shape.name);
       }
@@ -170,11 +179,20 @@ class SessionRun {
     }
   }
 
+  void note_unsaved(Context& context, const TuneResult& result) {
+    if (result.is_unsaved || context.store().unsaved_winners() > 0) {
+      ++unsaved_in_a_row_;
+    } else if (result.origin == TuneResult::Origin::kTuned) {
+      unsaved_in_a_row_ = 0;
+    }
+  }
+
   std::span<Context* const> contexts_;
   const SessionOptions& options_;
   ProgressDisplay display_;
   SessionClock clock_;
   std::vector<std::atomic<bool>> has_failed_;  // by device
+  std::atomic<int> unsaved_in_a_row_{0};
   std::mutex mutex_;
   Session session_;
 };
