@@ -224,10 +224,11 @@ void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
   admit({selected, line, std::move(trial), std::move(contender)});
 }
 
-// Whatever the budget, a tuning ends with a winner if the compiler works: on a busy machine one
-// compilation can take longer than a small budget.
+// Whatever the budget, a tuning in a worker ends with a winner if the compiler works: on a busy
+// machine one compilation can take longer than a small budget. A caller that tunes in its own
+// process waits for a result of its call, and has another kernel for it: the budget holds.
 void Screening::try_stopped_again() {
-  if (!leaders_.empty() || !lacked_time()) {
+  if (!leaders_.empty() || !lacked_time() || task_.options.crash_cost == CrashCost::kCaller) {
     return;
   }
   for (const SelectedCandidate& announced : announced_) {

@@ -59,7 +59,7 @@ struct TuneOptions {
   /// result replaces any winner. If it is cancelled, its outcomes are kept, but it yields no
   /// winner.
   bool force = false;
-  /// Sets the number of crashes after which tuning stops; see tuner/crashes.h.
+  /// Sets after how many crashes tuning stops (tuner/crashes.h); see also kOnlyCompileSeconds.
   CrashCost crash_cost = CrashCost::kCaller;
   /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the
   /// seconds after which it counts as hung. Called with null when loading, checking or timing has
