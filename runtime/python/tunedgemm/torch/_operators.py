@@ -192,7 +192,10 @@ def _register_gradient(name, backward, save, of_pytorch):
     def gradient(keyset, *arguments, **options):
         if forward_ad._current_level >= 0 and _has_tangent(arguments):
             return of_pytorch(*arguments, **options)
-        return by_backward(keyset, *arguments, **options)
+        if torch.is_grad_enabled():
+            return by_backward(keyset, *arguments, **options)
+        with torch._C._AutoDispatchBelowAutograd():  # as it does, in fewer steps
+            return operator.redispatch(keyset & torch._C._after_autograd_keyset, *arguments, **options)
 
     LIBRARY.impl(operator, gradient, "Autograd", with_keyset=True)
 
