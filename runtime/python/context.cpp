@@ -60,11 +60,11 @@ class DefaultContexts {
     return contexts_.try_emplace(device, std::move(made)).first->second->get();
   }
 
-  void close() {
+  void close(bool for_good) {
     std::map<int, std::unique_ptr<Context>> closed;
     {
       const std::scoped_lock lock(mutex_);
-      is_closed_ = true;
+      is_closed_ = for_good;
       closed.swap(contexts_);
     }
     for (const auto& [device, context] : closed) {
@@ -155,8 +155,8 @@ std::shared_ptr<tunedgemm_context> default_context(int device) {
   return PerProcess<DefaultContexts>::get().of(device);
 }
 
-void close_default_contexts() {
-  PerProcess<DefaultContexts>::get().close();
+void close_default_contexts(bool for_good) {
+  PerProcess<DefaultContexts>::get().close(for_good);
 }
 
 }  // namespace tunedgemm::python

@@ -48,7 +48,7 @@ constexpr int kHost = -1;
 /// use those of its parent, has its own.
 std::shared_ptr<tunedgemm_context> default_context(int device);
 
-/// Refuses further calls of default_context().
-void close_default_contexts();
+/// `for_good` refuses further calls of default_context(); else they open new ones.
+void close_default_contexts(bool for_good);
 
 }  // namespace tunedgemm::python

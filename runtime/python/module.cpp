@@ -294,7 +294,7 @@ NB_MODULE(_core, module) {
   module.attr("activations") = activation_numbers();
   module.attr("numerics") = numerics_numbers();
   module.attr("__version__") = tunedgemm_version();
-  module.def("_close_default_contexts", &close_default_contexts);
+  module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
   module.def("_jax_handlers", &jax_handlers);
 }

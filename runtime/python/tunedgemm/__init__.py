@@ -18,4 +18,4 @@ __all__ = ["Context", "DeviceFailedError", "Error", "InternalError", "InvalidArg
            "OutOfMemoryError", "Plan", "PlanInfo", "UnsupportedError", "__version__", "cache", "matmul", "plan", "prepare", "tune_all"]
 
 _nvrtc.hand_over()
-atexit.register(_core._close_default_contexts)
+atexit.register(_core._close_default_contexts, for_good=True)
