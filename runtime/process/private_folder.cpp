@@ -61,19 +61,39 @@ bool is_own_folder(const fs::path& path) {
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
 }
 
-// Puts a locked lock into a new folder. Empty if another process is just removing the folder. -1 if
-// the file system has no locks, or no space for the file: nobody else can lock it then.
+// Puts a locked lock into a new folder. Empty, with errno set, if that fails; EAGAIN or ENOENT if
+// another process has found the folder before it was locked, and removes it. On a file system
+// without locks the lock is free, but nobody can take it either.
 std::optional<int> lock_new(const fs::path& folder) {
   const int lock = open(lock_path(folder).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (lock < 0) {
-    return errno == ENOENT ? std::optional<int>() : -1;
+    return std::nullopt;
   }
   const bool is_locked = flock(lock, LOCK_EX | LOCK_NB) == 0;
   if ((is_locked || errno != EWOULDBLOCK) && is_lock_of(lock, folder)) {
     return lock;
   }
   close(lock);
+  errno = EAGAIN;
   return std::nullopt;
+}
+
+// The lock goes last: nobody would remove what is left without it, for want of descriptors for
+// example.
+void remove_folder(const fs::path& folder) {
+  std::error_code error;
+  bool is_empty = true;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path() != lock_path(folder)) {
+      std::error_code failed;
+      fs::remove_all(at->path(), failed);
+      is_empty = is_empty && !failed;
+    }
+  }
+  if (is_empty && !error) {
+    unlink(lock_path(folder).c_str());
+    rmdir(folder.c_str());
+  }
 }
 
 std::vector<fs::path> folders_in(const fs::path& place) {
@@ -101,8 +121,7 @@ bool remove_if_unused(const fs::path& folder) {
     }
   }
   if (is_unused) {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
+    remove_folder(folder);
   }
   close(lock);
   return is_unused;
@@ -127,41 +146,38 @@ PrivateFolder::PrivateFolder() {
       continue;
     }
     std::ranges::for_each(folders_in(place), remove_if_unused);
-    // Again if another process has found the lock before it was locked, and removes the folder.
-    for (std::optional<int> lock; !lock;) {
+    do {
       name = place / (std::string(kPrefix) + std::to_string(getpid()) + "-").append(kRandom);
       if (mkdtemp(name.data()) == nullptr) {
         error = errno;
         break;
       }
-      lock = lock_new(name);
-      if (lock) {
+      if (const std::optional<int> lock = lock_new(name)) {
         path_ = name;
         lock_ = *lock;
         return;
       }
-    }
+      error = errno;
+      rmdir(name.c_str());
+    } while (error == EAGAIN || error == ENOENT);
   }
   throw std::system_error(error, std::generic_category(),
                           "cannot create a temporary folder, the last attempt was " + name);
 }
 
 PrivateFolder::~PrivateFolder() {
+  close(lock_);  // first: removing the folder needs a descriptor, and if that fails, another may
   try {
     if (!is_kept_) {
-      std::error_code ignored;
-      fs::remove_all(path_, ignored);
+      remove_folder(path_);
     }
   } catch (const std::exception&) {
     // no memory: a later process removes the folder
   }
-  if (lock_ >= 0) {
-    close(lock_);
-  }
 }
 
 bool PrivateFolder::is_there() const {
-  return lock_ < 0 || is_kept_ ? is_own_folder(path_) : is_lock_of(lock_, path_);
+  return is_kept_ ? is_own_folder(path_) : is_lock_of(lock_, path_);
 }
 
 bool PrivateFolder::restore() {
@@ -173,9 +189,7 @@ bool PrivateFolder::restore() {
     return true;
   }
   if (const std::optional<int> lock = lock_new(path_)) {
-    if (lock_ >= 0) {
-      close(lock_);
-    }
+    close(lock_);
     lock_ = *lock;
   }
   return true;

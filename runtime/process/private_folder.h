@@ -39,7 +39,7 @@ class PrivateFolder {
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  ///< -1: no lock, because the file system has none, or the folder is kept
+  int lock_ = -1;
   bool is_kept_ = false;
 };
 
