@@ -812,6 +812,16 @@ def test_a_default_device_keeps_no_kernel_away():
     assert "aten::linear" not in [event.name for event in profile.events()]
 
 
+def test_a_compiled_model_has_one_operator_for_any_shape():
+    model, graphs = new_model(), []
+    with tunedgemm.torch.patch(model), torch.no_grad():
+        one = torch.compile(model, fullgraph=True, dynamic=True, backend=lambda graph, inputs: graphs.append(graph) or graph)
+        for rows in (4, 7, 9):
+            assert difference(one(draw(9, 6)[:rows]).shape, (rows, 3), 0) is None
+    (graph,) = graphs
+    assert [str(node.target) for node in graph.graph.nodes if "linear" in str(node.target)] == ["tunedgemm.tuned_linear.no_grad"] * 2
+
+
 def test_a_recorder_sees_layers_whole():
     layer, x = nn.Linear(6, 5), draw(2, 4, 6)
     x = torch.cat([x, x], -1)[..., ::2].requires_grad_()  # PyTorch multiplies and then adds
