@@ -94,6 +94,91 @@ TEST_CASE("An error in a line of TunableOp names the wrong text") {
   REQUIRE_THROWS_WITH(parse_csv_shapes(text), ContainsSubstring(sentence));
 }
 
+TEST_CASE("TunableOp's types of f32 tell the numerics") {
+  const auto shapes = parse_csv_shapes(
+      "GemmTunableOp_tf32_TN,tn_32_16_24_ld_24_24_32\n"
+      "GemmAndBiasTunableOp_tf32_TN,tn_32_16_24_ld_24_24_32\n"
+      "GemmTunableOp_bfx9_NN,nn_32_16_24_ld_32_24_32_compute_bf16x9_r\n"
+      "GemmTunableOp_float_NN,nn_32_16_24_ld_32_24_32\n");
+  REQUIRE(shapes.size() == 4);
+  REQUIRE(shapes[0].problem.a.type == DataType::kF32);
+  REQUIRE(shapes[0].problem.numerics == Numerics::kTf32);
+  REQUIRE(shapes[1].problem.numerics == Numerics::kTf32);
+  REQUIRE(shapes[1].problem.bias == Bias::kPerColumn);
+  REQUIRE(shapes[2].problem.numerics == Numerics::kEmulated);
+  REQUIRE(shapes[3].problem.numerics == Numerics::kIeee);
+}
+
+TEST_CASE("TunableOp's lines of older versions have packed matrices") {
+  const auto shapes = parse_csv_shapes(
+      "Validator,PT_VERSION,2.4.0\n"
+      "GemmTunableOp_Half_TN,tn_32_16_24,Gemm_Hipblaslt_TN_1,0.18\n"
+      "GemmStridedBatchedTunableOp_Half_NT,nt_8_24_40_B_3,Default,inf\n"
+      "ScaledGemmTunableOp_Float8_e4m3fn_Float8_e4m3fn_Half_TN,tn_64_16_32_rw_0,Default,0.1\n");
+  REQUIRE(shapes.size() == 3);
+  REQUIRE(shapes[0].problem ==
+          make_problem(16, 32, 24, DataType::kF16, DataType::kF16, DataType::kF16, "nt"));
+  REQUIRE(shapes[1].problem.batch == 3);
+  REQUIRE(shapes[1].problem.d.batch_stride == 24 * 8);
+  REQUIRE(shapes[2].problem.bias == Bias::kNone);
+}
+
+TEST_CASE("TunableOp's scaled products on NVIDIA GPUs tell numerics and bias") {
+  const std::string start =
+      "ScaledGemmTunableOp_Float8_e4m3fn_Float8_e5m2_BFloat16_TN,"
+      "tn_64_16_32_ld_32_32_64_a_Float8_e4m3fn_b_Float8_e5m2_c_BFloat16_";
+  const auto shapes =
+      parse_csv_shapes(start + "as_Float_bs_Float_ast_0_bst_0_dscale_0_fast_1_bias_None\n" + start +
+                       "as_Float_bs_Float_ast_0_bst_0_dscale_0_fast_0_bias_BFloat16\n");
+  REQUIRE(shapes.size() == 2);
+  REQUIRE(shapes[0].problem.a.type == DataType::kE5M2);
+  REQUIRE(shapes[0].problem.numerics == Numerics::kFast);
+  REQUIRE(shapes[0].problem.bias == Bias::kNone);
+  REQUIRE(shapes[1].problem.numerics == Numerics::kPromoted);
+  REQUIRE(shapes[1].problem.bias == Bias::kPerColumn);
+  const auto [end, sentence] = GENERATE(table<const char*, const char*>({
+      {"as_Float_bs_Float_ast_1_bst_1_dscale_0_fast_0_bias_None", "scales for each row are"},
+      {"as_Float_bs_Float_ast_4_bst_4_dscale_0_fast_0_bias_None", "scales for each block"},
+      {"as_Float8_e8m0fnu_bs_Float8_e8m0fnu_ast_0_bst_0_dscale_0_fast_0_bias_None",
+       "scales that are not of type float"},
+      {"as_Float_bs_Float_ast_0_bst_0_dscale_1_fast_0_bias_None", "a scale of the result"},
+  }));
+  REQUIRE_THROWS_WITH(parse_csv_shapes(start + end), ContainsSubstring(sentence));
+}
+
+TEST_CASE("A batch within TunableOp's leading dimension lies side by side") {
+  // Q K^T and P V of 3 heads of 16 columns: rows of Q, K and V lie 96 elements apart.
+  const auto shapes = parse_csv_shapes(
+      "GemmStridedBatchedTunableOp_float_TN,tn_12_12_16_B_3_ld_96_96_12\n"
+      "GemmStridedBatchedTunableOp_float_NN,nn_16_12_12_B_3_ld_96_12_48\n"
+      "GemmStridedBatchedTunableOp_float_NN,nn_16_12_12_B_3_ld_20_12_16\n");
+  REQUIRE(shapes[0].problem.a.batch_stride == 16);
+  REQUIRE(shapes[0].problem.b.batch_stride == 16);
+  REQUIRE(shapes[0].problem.d.batch_stride == 144);
+  REQUIRE(shapes[1].problem.a.batch_stride == 144);
+  REQUIRE(shapes[1].problem.b.batch_stride == 16);
+  REQUIRE(shapes[1].problem.d.leading_dimension == 48);
+  REQUIRE(shapes[1].problem.d.batch_stride == 16);
+  REQUIRE(shapes[2].problem.b.batch_stride == 20 * 12);
+}
+
+TEST_CASE("Lines that cannot be computed are skipped, unless all are") {
+  const std::string complex = "GemmTunableOp_c10::complex<float>_NN,nn_1_2_3_ld_1_3_1\n";
+  REQUIRE(parse_csv_shapes(complex + "GemmTunableOp_Half_NN,nn_1_2_3_ld_1_3_1\n").size() == 1);
+  REQUIRE(parse_csv_shapes("types,m,n,k,numerics\nf16,8,8,8,tf32\nf16,8,8,8,\n").size() == 1);
+  REQUIRE(parse_json_shapes(R"([{"types": "f16", "m": 8, "n": 8, "k": 8, "numerics": "tf32"},
+                                {"types": "f16", "m": 8, "n": 8, "k": 8}])")
+              .size() == 1);
+  REQUIRE_THROWS_WITH(
+      parse_csv_shapes(complex + complex + "GemmTunableOp_Float8_e4m3fnuz_NN,nn_1_2_3\n"),
+      ContainsSubstring("line 1: the element type c10::complex<float> is not supported; nothing is "
+                        "left: 3 lines skipped, which cannot be computed: the element type "
+                        "Float8_e4m3fnuz is not supported (1 line); the element type "
+                        "c10::complex<float> is not supported (2 lines)"));
+  // What is written wrongly is an error, whatever the other lines are.
+  REQUIRE_THROWS_WITH(parse_csv_shapes("f61,nn,8,8,8\nf16,nn,8,8,8\n"), ContainsSubstring("f61"));
+}
+
 TEST_CASE("A JSON list is an array of objects") {
   const auto shapes = parse_json_shapes(R"([
     {"types": "f16", "m": 256, "n": 384, "k": 512, "name": "a \"b\": {c}"},

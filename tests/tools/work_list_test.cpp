@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
@@ -40,6 +41,49 @@ std::vector<std::string> extents_of(const WorkList& work) {
 }
 
 using Extents = std::vector<std::string>;
+
+TEST_CASE("With a ladder, layers that cannot be computed are skipped") {
+  const WorkList work = work_of(
+      "GemmTunableOp_c10::complex<float>_NN,nn_8_24_40_ld_8_40_8\n"
+      "GemmTunableOp_float_NN,nn_8_24_40_ld_8_40_8\n"
+      "GemmTunableOp_float_TN,tn_16_*_40_ld_40_40_16\n",
+      "1,4");
+  REQUIRE_THAT(extents_of(work), Equals(Extents{"1x8x40", "4x8x40", "1x16x40", "4x16x40"}));
+  // A leading dimension of a column-major A of 2 rows is too small for 4.
+  REQUIRE_THAT(extents_of(work_of("types,layout,n,k,lda\nf32,tn,8,40,2\nf32,nn,8,40,\n", "1,4")),
+               Equals(Extents{"1x8x40", "4x8x40"}));
+}
+
+TEST_CASE("The greatest M of an automatic ladder has a bound") {
+  const std::string layer = "types,n,k\nf32,8,8\n";
+  REQUIRE(work_of(layer, "auto:2147483648").shapes.size() == 16);
+  REQUIRE(first_rungs(1) == std::vector<std::int64_t>{1});
+  REQUIRE(first_rungs(std::numeric_limits<std::int64_t>::max()).back() == std::int64_t{1} << 62);
+  REQUIRE_THROWS_WITH(work_of(layer, "auto:5000000000000000000"),
+                      ContainsSubstring("--m-ladder auto:5000000000000000000: the greatest M is at "
+                                        "most 2147483648"));
+}
+
+TEST_CASE("Options of fields fill what lines leave out, and never replace it") {
+  const TemporaryFolder folder;
+  WorkRequest request;
+  request.lists = {folder.path() / "list.csv"};
+  std::ofstream(request.lists.front()) << "types,layout,m,n,k\n,,4,8,16\nf64,tn,4,8,16\n";
+  request.types = {"f16", "bf16"};
+  request.layouts = {"nt"};
+  request.further_fields = {{"activation", "relu"}};
+  const WorkList work = make_work_list(request, {});
+  REQUIRE(work.shapes.size() == 3);
+  REQUIRE(work.shapes[0].problem.a.type == DataType::kF16);
+  REQUIRE(work.shapes[1].problem.a.type == DataType::kBF16);
+  REQUIRE(layout_text(work.shapes[1].problem) == "nt");
+  REQUIRE(work.shapes[2].problem.a.type == DataType::kF64);
+  REQUIRE(layout_text(work.shapes[2].problem) == "tn");
+  REQUIRE(work.shapes[2].problem.activation == Activation::kRelu);
+  std::ofstream(request.lists.front()) << "f64,tn,4,8,16\n";
+  REQUIRE_THROWS_WITH(make_work_list(request, {}),
+                      ContainsSubstring("--types f16 changes nothing: each line of the lists"));
+}
 
 TEST_CASE("A ladder gives each layer every M, one layer after the other") {
   const WorkList work =

@@ -250,7 +250,7 @@ Shape to_whole_shape(std::span<const Field> fields) {
   }
   const Problem& problem = *draft.whole;
   if (const std::string reason = why_not(problem); !reason.empty()) {
-    throw std::invalid_argument(reason);
+    throw NotComputable(reason);
   }
   const std::map<std::string_view, std::string> parts{
       {"types", types_text(problem)},          {"layout", layout_text(problem)},
@@ -330,7 +330,7 @@ Shape to_shape(std::span<const Field> fields) {
   }
   const Problem problem = to_problem(draft);
   if (const std::string reason = why_not(problem); !reason.empty()) {
-    throw std::invalid_argument(reason);
+    throw NotComputable(reason);
   }
   return {draft.name, problem};
 }

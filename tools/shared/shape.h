@@ -44,8 +44,15 @@ std::string field_name(std::string_view header);
 
 bool has_field(std::span<const Field> fields, std::string_view name);
 
+/// A shape that is written as it should be, but which the library does not compute. Lists count such
+/// lines by what() and go on.
+class NotComputable : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
 /// The shape that the fields describe. Throws std::invalid_argument with a message that names the
-/// text found and the text expected.
+/// text found and the text expected, or NotComputable.
 ///
 /// m, n, k and types are required. Examples of types are "f16", "e4m3xe5m2" and "f16->f32". The
 /// output type defaults to the inputs' type, but to f16 for fp8 and to s32 for s8. "tf32" means f32
@@ -64,7 +71,9 @@ Shape to_shape(std::span<const Field> fields);
 /// ignored, and the field "problem" has the whole shape, which the other fields must not contradict.
 ///
 /// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
-/// read_list() passes the fields of each line to `read`, and names the line if `read` throws.
+/// read_list() passes the fields of each line to `read`, and names the line if `read` throws. Lines
+/// that are NotComputable are skipped, unless all are; read_list() tells on standard error how many,
+/// and why.
 using ReadFields = std::function<void(const std::vector<Field>& fields)>;
 void read_list(const std::string& path, const ReadFields& read);
 std::vector<Shape> parse_csv_shapes(std::string_view text);

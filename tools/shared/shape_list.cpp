@@ -5,7 +5,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/results.h"
@@ -121,7 +125,63 @@ std::vector<Field> fields_of_object(const Json& object) {
   return fields;
 }
 
-void read_csv(std::string_view text, const ReadFields& read) {
+// Passes the lines of a list on, and counts those that cannot be computed.
+class ListLines {
+ public:
+  explicit ListLines(const ReadFields& read) : read_(read) {}
+
+  // `fields_of` gives the fields of the line, or none if it is no shape.
+  template <class FieldsOf>
+  void read(const std::string& place, FieldsOf fields_of) {
+    try {
+      if (const std::optional<std::vector<Field>> fields = fields_of()) {
+        read_(*fields);
+        ++computable_;
+      }
+    } catch (const NotComputable& reason) {
+      first_skipped_ = skipped_ == 0 ? place + ": " + reason.what() : first_skipped_;
+      ++skipped_, ++reasons_[reason.what()];
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(place + ": " + error.what());
+    }
+  }
+
+  // Lines without the batch strides that a program uses.
+  void note_assumed_strides() { ++assumed_strides_; }
+
+  bool is_empty() const { return computable_ + skipped_ == 0; }
+
+  // What a user should know. Throws std::invalid_argument if all lines were skipped.
+  std::vector<std::string> remarks() const {
+    std::vector<std::string> remarks;
+    if (skipped_ > 0) {
+      std::string skipped = counted(skipped_, "line") + " skipped, which cannot be computed: ";
+      for (const auto& [reason, count] : reasons_) {
+        skipped +=
+            (skipped.ends_with(": ") ? "" : "; ") + reason + " (" + counted(count, "line") + ")";
+      }
+      if (computable_ == 0) {
+        throw std::invalid_argument(
+            skipped_ == 1 ? first_skipped_ : first_skipped_ + "; nothing is left: " + skipped);
+      }
+      remarks.push_back(skipped);
+    }
+    if (assumed_strides_ > 0) {
+      remarks.push_back(counted(assumed_strides_, "line") +
+                        " of TunableOp without batch strides: where a leading dimension holds the "
+                        "batch, its matrices are taken to lie side by side, else packed");
+    }
+    return remarks;
+  }
+
+ private:
+  const ReadFields& read_;
+  std::size_t computable_ = 0, skipped_ = 0, assumed_strides_ = 0;
+  std::string first_skipped_;
+  std::map<std::string, std::size_t> reasons_;
+};
+
+void read_csv(std::string_view text, ListLines& lines) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   constexpr std::string_view kValidator = "Validator";  // TunableOp's software versions
   if (text.starts_with(kByteOrderMark)) {
@@ -135,25 +195,31 @@ void read_csv(std::string_view text, const ReadFields& read) {
     if (const auto content = trimmed(line); content.empty() || content.starts_with('#')) {
       continue;
     }
-    try {
+    using Fields = std::optional<std::vector<Field>>;
+    lines.read("line " + std::to_string(line_number), [&]() -> Fields {
       const std::vector<std::string> cells = split_line(line);
-      if (is_tunable_op(cells)) {
-        read(fields_of_tunable_op(cells));
-      } else if (cells.front() == kValidator) {
-        continue;
-      } else if (may_be_header && !field_name(cells.front()).empty()) {
-        names = header_names(cells);
-      } else {
-        read(fields_of_cells(names, cells));
+      if (cells.front() == kValidator) {
+        return std::nullopt;
       }
-    } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("line " + std::to_string(line_number) + ": " + error.what());
-    }
-    may_be_header = false;
+      const bool is_header = std::exchange(may_be_header, false) && !is_tunable_op(cells) &&
+                             !field_name(cells.front()).empty();
+      if (is_header) {
+        names = header_names(cells);
+        return std::nullopt;
+      }
+      if (!is_tunable_op(cells)) {
+        return fields_of_cells(names, cells);
+      }
+      Fields fields = fields_of_tunable_op(cells);
+      if (has_field(*fields, "batch")) {
+        lines.note_assumed_strides();
+      }
+      return fields;
+    });
   }
 }
 
-void read_json(std::string_view text, const ReadFields& read) {
+void read_json(std::string_view text, ListLines& lines) {
   Json document;
   try {
     document = Json::parse(text);
@@ -167,11 +233,8 @@ void read_json(std::string_view text, const ReadFields& read) {
   int entry_number = 0;
   for (const Json& object : document) {
     ++entry_number;
-    try {
-      read(fields_of_object(object));
-    } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("entry " + std::to_string(entry_number) + ": " + error.what());
-    }
+    lines.read("entry " + std::to_string(entry_number),
+               [&] { return std::optional(fields_of_object(object)); });
   }
 }
 
@@ -179,18 +242,23 @@ ReadFields append_to(std::vector<Shape>& shapes) {
   return [&shapes](const std::vector<Field>& fields) { shapes.push_back(to_shape(fields)); };
 }
 
-}  // namespace
-
-std::vector<Shape> parse_csv_shapes(std::string_view text) {
+std::vector<Shape> parse(std::string_view text, void (*read_text)(std::string_view, ListLines&)) {
   std::vector<Shape> shapes;
-  read_csv(text, append_to(shapes));
+  const ReadFields append = append_to(shapes);
+  ListLines lines(append);
+  read_text(text, lines);
+  static_cast<void>(lines.remarks());
   return shapes;
 }
 
+}  // namespace
+
+std::vector<Shape> parse_csv_shapes(std::string_view text) {
+  return parse(text, read_csv);
+}
+
 std::vector<Shape> parse_json_shapes(std::string_view text) {
-  std::vector<Shape> shapes;
-  read_json(text, append_to(shapes));
-  return shapes;
+  return parse(text, read_json);
 }
 
 void read_list(const std::string& path, const ReadFields& read) {
@@ -202,15 +270,14 @@ void read_list(const std::string& path, const ReadFields& read) {
                                 (is_number ? "; for one shape use --m, --n and --k" : ""));
   }
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  bool is_empty = true;
-  const auto read_line = [&](const std::vector<Field>& fields) {
-    is_empty = false;
-    read(fields);
-  };
+  ListLines lines(read);
   try {
-    path.ends_with(".json") ? read_json(text, read_line) : read_csv(text, read_line);
-    if (is_empty) {
+    path.ends_with(".json") ? read_json(text, lines) : read_csv(text, lines);
+    if (lines.is_empty()) {
       throw std::invalid_argument("the shape list is empty");
+    }
+    for (const std::string& remark : lines.remarks()) {
+      std::cerr << path << ": " << remark << '\n';
     }
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(path + ": " + error.what());

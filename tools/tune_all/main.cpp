@@ -58,6 +58,7 @@ void add_options(CLI::App& app, CommandLine& line) {
       "file that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a "
       ".json file. The columns parallel (column, row, none) and kv_heads are for "
       "--tensor-parallel.\n"
+      "Lines that the library cannot compute are skipped and counted by reason.\n"
       "Number lists: 512 or 512,1024 or 128:4096:128.\n"
       "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list "
       "is wrong; 3 no device, or no writable cache; 4 winners or the table could not be written; "
@@ -79,16 +80,18 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--m", line.work.m, "values of M: every combination of m, n and k is a shape");
   app.add_option("--n", line.work.n, "values of N");
   app.add_option("--k", line.work.k, "values of K");
-  line.work.types = {"f32"};
-  app.add_option("--types", line.work.types, "element types for --m --n --k, joined by commas")
+  app.add_option("--types", line.work.types,
+                 "element types for --m --n --k, and for lines of the lists that leave them out, "
+                 "joined by commas")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->capture_default_str();
-  line.work.layouts = {"nn"};
-  app.add_option("--layouts", line.work.layouts, "layouts for --m --n --k, joined by commas")
+      ->default_str("f32");
+  app.add_option("--layouts,--layout", line.work.layouts,
+                 "layouts for --m --n --k, and for lines of the lists that leave them out, joined "
+                 "by commas")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->capture_default_str();
+      ->default_str("nn");
   app.add_flag(
       "--from-requests", line.work.from_requests,
       "the shapes that programs ran on this device without a winner, as recorded by the policies "
@@ -150,7 +153,8 @@ void add_options(CLI::App& app, CommandLine& line) {
 
   using namespace std::string_view_literals;
   constexpr std::array kLeftOut{"m"sv, "n"sv, "k"sv, "types"sv, "layout"sv, "name"sv};
-  auto* fields = app.add_option_group("Fields of the shapes of --m --n --k");
+  auto* fields = app.add_option_group(
+      "Fields of the shapes of --m --n --k, and of lines of the lists that leave them out");
   add_shape_options(*fields, kLeftOut, line.work.further_fields);
 }
 

@@ -14,7 +14,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr std::string_view kAuto = "auto";
-constexpr std::int64_t kMostM = 8192;
+constexpr std::int64_t kMostM = 8192, kMostMOfUser = std::int64_t{1} << 31;
 
 void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
   shapes.insert(shapes.end(), std::make_move_iterator(more.begin()),
@@ -68,13 +68,75 @@ std::int64_t most_m(const std::string& text) {
     throw std::invalid_argument("--m-ladder " + first_line(text, 60) +
                                 ": give one number after auto:, the greatest M");
   }
+  if (numbers.front() > kMostMOfUser) {
+    throw std::invalid_argument("--m-ladder " + first_line(text, 60) +
+                                ": the greatest M is at most " + std::to_string(kMostMOfUser));
+  }
   return numbers.front();
 }
+
+// The fields that the command line gives to lines that leave them out.
+class Defaults {
+ public:
+  explicit Defaults(const WorkRequest& request) {
+    const auto add = [this](const std::string& name, const std::vector<std::string>& values) {
+      if (!values.empty()) {
+        fields_.push_back({name, values, false});
+      }
+    };
+    add("types", request.types);
+    add("layout", request.layouts);
+    for (const Field& field : request.further_fields) {
+      add(field.name, {field.value});
+    }
+  }
+
+  // The line with each combination of the fields that it leaves out.
+  std::vector<std::vector<Field>> fill(const std::vector<Field>& line) {
+    std::vector<std::vector<Field>> lines{line};
+    for (Default& one : fields_) {
+      if (has_field(line, one.name) || has_field(line, "problem")) {
+        continue;
+      }
+      one.is_used = true;
+      std::vector<std::vector<Field>> filled;
+      for (const std::string& value : one.values) {
+        for (const std::vector<Field>& each : lines) {
+          filled.push_back(each);
+          filled.back().push_back({one.name, value});
+        }
+      }
+      lines = std::move(filled);
+    }
+    return lines;
+  }
+
+  void check_used() const {
+    for (const Default& one : fields_) {
+      if (!one.is_used) {
+        std::string option = one.name == "layout" ? "layouts" : one.name;
+        std::ranges::replace(option, '_', '-');
+        throw std::invalid_argument("--" + option + " " + one.values.front() +
+                                    " changes nothing: each line of the lists has its own " +
+                                    one.name + ", which the option does not replace; leave it out");
+      }
+    }
+  }
+
+ private:
+  struct Default {
+    std::string name;
+    std::vector<std::string> values;
+    bool is_used;
+  };
+  std::vector<Default> fields_;
+};
 
 // Reads the lists of a request.
 class ListReader {
  public:
-  explicit ListReader(const WorkRequest& request) : request_(request) {
+  ListReader(const WorkRequest& request, Defaults& defaults)
+      : request_(request), defaults_(defaults) {
     const std::string& text = request.m_ladder;
     is_auto_ = text == kAuto || text.starts_with(std::string(kAuto) + ":");
     if (is_auto_) {
@@ -87,7 +149,11 @@ class ListReader {
 
   WorkList read() {
     for (const std::string& list : request_.lists) {
-      read_list(list, [this](const std::vector<Field>& line) { add(line); });
+      read_list(list, [this](const std::vector<Field>& line) {
+        for (std::vector<Field>& filled : defaults_.fill(line)) {
+          add(std::move(filled));
+        }
+      });
     }
     return std::move(work_);
   }
@@ -119,11 +185,10 @@ class ListReader {
     // Compared at the smallest value: at the largest, a leading dimension in the list may equal it,
     // as if the matrix were packed.
     set(layer, varied, *std::min_element(ladder_.begin(), ladder_.end()));
-    const auto [place, is_new] =
-        layers_.try_emplace(fingerprint(to_shape(layer).problem), work_.shapes.size());
-    if (!is_new) {
+    const std::string key = fingerprint(to_shape(layer).problem);
+    if (const auto found = layers_.find(key); found != layers_.end()) {
       ++work_.duplicates;
-      add_name(place->second, value_of(layer, "name"));
+      add_name(found->second, value_of(layer, "name"));
       return;
     }
     if (work_.shapes.size() + ladder_.size() > kMostNumbers) {
@@ -131,9 +196,12 @@ class ListReader {
                                   " makes more than a million shapes; give fewer values of M");
     }
     const Layer added{.fields = std::move(layer), .varied = varied, .most_m = most_m_};
+    std::vector<Shape> rungs;
     for (const std::int64_t m : ladder_) {
-      work_.shapes.push_back(added.at(m));
+      rungs.push_back(added.at(m));  // throws for a layer of which a rung cannot be computed
     }
+    layers_.emplace(key, work_.shapes.size());
+    append(work_.shapes, std::move(rungs));
     if (is_auto_) {
       work_.layers.push_back(added);
     }
@@ -154,6 +222,7 @@ class ListReader {
   }
 
   const WorkRequest& request_;
+  Defaults& defaults_;
   bool is_auto_ = false;
   std::int64_t most_m_ = 0;                    // of an automatic ladder
   std::vector<std::int64_t> ladder_;           // empty: each line has its M
@@ -168,9 +237,14 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   const auto numbers_m = parse_number_list(request.m, 1);
   const auto numbers_n = parse_number_list(request.n, 1);
   const auto numbers_k = parse_number_list(request.k, 0);
+  const auto or_default = [](const std::vector<std::string>& given, const char* otherwise) {
+    return given.empty() ? std::vector<std::string>{otherwise} : given;
+  };
+  const std::vector<std::string> all_types = or_default(request.types, "f32");
+  const std::vector<std::string> layouts = or_default(request.layouts, "nn");
   double combinations = 1;
-  for (const std::size_t count : {request.types.size(), request.layouts.size(), numbers_m.size(),
-                                  numbers_n.size(), numbers_k.size()}) {
+  for (const std::size_t count :
+       {all_types.size(), layouts.size(), numbers_m.size(), numbers_n.size(), numbers_k.size()}) {
     combinations *= static_cast<double>(count);
   }
   if (combinations > static_cast<double>(kMostNumbers)) {
@@ -189,8 +263,8 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
     fields.insert(fields.end(), request.further_fields.begin(), request.further_fields.end());
     shapes.push_back(to_shape(fields));
   };
-  for (const std::string& types : request.types) {
-    for (const std::string& layout : request.layouts) {
+  for (const std::string& types : all_types) {
+    for (const std::string& layout : layouts) {
       for (const std::int64_t m : numbers_m) {
         for (const std::int64_t n : numbers_n) {
           for (const std::int64_t k : numbers_k) {
@@ -231,8 +305,11 @@ Shape Layer::at(std::int64_t m) const {
 
 std::vector<std::int64_t> first_rungs(std::int64_t most_m) {
   std::vector<std::int64_t> rungs;
-  for (std::int64_t m = 1; m <= most_m; m *= 4) {
+  for (std::int64_t m = 1;; m *= 4) {
     rungs.push_back(m);
+    if (m > most_m / 4) {
+      break;
+    }
   }
   return rungs;
 }
@@ -242,9 +319,12 @@ WorkList make_work_list(const WorkRequest& request, std::span<const Request> req
     throw std::invalid_argument(
         "--m-ladder and --tensor-parallel apply to the layers of a list; give a list");
   }
-  auto [shapes, duplicates, layers] = ListReader(request).read();
+  Defaults defaults(request);
+  auto [shapes, duplicates, layers] = ListReader(request, defaults).read();
   if (!request.m.empty() || !request.n.empty() || !request.k.empty()) {
     append(shapes, shapes_of_ranges(request));
+  } else if (!request.lists.empty()) {
+    defaults.check_used();
   }
   if (request.from_requests) {
     for (const Request& missed : requests) {

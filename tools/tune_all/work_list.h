@@ -16,11 +16,12 @@ namespace tunedgemm::internal {
 struct WorkRequest {
   std::vector<std::string> lists;
   std::string m_ladder;  ///< values of M for each layer of the lists: a number list, or "auto"
-  std::int64_t tensor_parallel = 1;   ///< devices that share each layer of the lists
-  std::string m, n, k;                ///< number lists; all three or none
-  std::vector<std::string> types;     ///< with m, n, k
-  std::vector<std::string> layouts;   ///< with m, n, k
-  std::vector<Field> further_fields;  ///< of the m, n, k shapes
+  std::int64_t tensor_parallel = 1;  ///< devices that share each layer of the lists
+  std::string m, n, k;               ///< number lists; all three or none
+  /// Of the m, n, k shapes, which default to f32 and nn, and of the lines that leave them out: each
+  /// of the types and layouts makes a shape. One that is of no use is an error.
+  std::vector<std::string> types, layouts;
+  std::vector<Field> further_fields;
   bool from_requests = false;
 };
 
@@ -33,7 +34,7 @@ struct Layer {
   Shape at(std::int64_t m) const;
 };
 
-/// The values of M with which the automatic ladder up to `most_m` begins.
+/// The values of M with which the automatic ladder up to `most_m` begins: powers of four.
 std::vector<std::int64_t> first_rungs(std::int64_t most_m);
 
 struct WorkList {
