@@ -11,9 +11,14 @@ them, so that no number is typed by hand.
 import json
 import math
 import pathlib
+import statistics
 import sys
 
 from plot_model_step import read as read_model_step
+
+
+# A speedup this many times as large or as small as the median is an outlier.
+OUTLIER = 1.5
 
 
 def time_text(us: float) -> str:
@@ -60,6 +65,18 @@ def mean_text(ratios: dict[int | str, float], name: str) -> str:
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     least = min(ratios, key=ratios.get)
     return f"{mean:.2f} times as fast as {name} (geometric mean; least {ratios[least]:.2f}, at {least})"
+
+
+def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> str:
+    """The median of our speedups and their range. Names each that is far from the median, with the proposals of the vendor that are left out."""
+    median = statistics.median(ratios.values())
+    outliers = {of: ratio for of, ratio in ratios.items() if not 1 / OUTLIER < ratio / median < OUTLIER}
+    usual = [ratio for of, ratio in ratios.items() if of not in outliers]
+    text = f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} in {len(usual)} of {len(ratios)}"
+    for of, ratio in outliers.items():
+        left_out = sum("wrong result" in remark for row in rows if row["name"] == of for remark in row["remarks"])
+        text += f"; {ratio:.2f}, an outlier, for {of}" + (f", where {left_out} of its proposals were left out as wrong" if left_out else "")
+    return text + ")"
 
 
 def ratios_over(rows: list[dict], theirs: str) -> dict[int | str, float]:
@@ -144,21 +161,26 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
 
 
 def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
-    """The runs of model_step.py, and the range of their speedups."""
+    """The runs of model_step.py, and the speedups of the best way with tuned products over the best way without."""
     steps = {}
     for name in ("gpt2", "llama"):
         run = read_model_step(folder / f"model_step_{name}.json")
-        speedups = [speedup for row in run["rows"] for speedup in row["speedups"]]
-        steps[name] = run, f"{min(speedups):.2f} to {max(speedups):.2f}"
+        speedups = [min(us for way, us in row["us"].items() if way not in run["ways"]) / min(row["us"][way] for way in run["ways"])
+                    for row in run["rows"]]
+        steps[name] = run, ", ".join(f"{speedup:.2f}" for speedup in speedups)
     return steps
+
+
+def tokens_text(run: dict) -> str:
+    return ", ".join(str(row["tokens"]) for row in run["rows"])
 
 
 def models(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
     return "\n\n".join(
         f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the model, random weights, "
-        f"{run['rows'][0]['tokens']} to {run['rows'][-1]['tokens']} tokens, on an {run['device']}: {speedups} times as fast as without "
-        f"this library.\n\n![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
+        f"on an {run['device']}; {tokens_text(run)} tokens: {speedups} times as fast, the best way with this library beside the best without."
+        f"\n\n![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
         for name, (run, speedups) in model_steps(folder).items())
 
 
@@ -166,12 +188,13 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     squares, layers = (read_run(folder / f"{name}.json", "kernel", "tflops") for name in ("squares", "layers"))
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
     ratios, layer_ratios = ratios_over(rows, "best"), ratios_over(layers["rows"], "best")
-    models = " and ".join(f"{speedups} times ({run['model']})" for run, speedups in model_steps(folder).values())
+    steps = list(model_steps(folder).values())
+    models = " and ".join(f"{speedups} times as fast ({run['blocks']} blocks of {run['model']})" for run, speedups in steps)
     return "\n".join([
         f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes from {rows[0]['m']} to {rows[-1]['m']} cubed: "
         f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
-        f"{len(layer_ratios)} layers of well-known networks: {mean_text(layer_ratios, 'the best of its eight')}. "
-        f"A model's step in PyTorch becomes {models} as fast. [All results, and how they were measured]({place}/README.md).", "",
+        f"{len(layer_ratios)} layers of well-known networks: {median_text(layer_ratios, 'the best of its eight', layers['rows'])}. "
+        f"Steps of {tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned products beside the best without: {models}. [All results, and how they were measured]({place}/README.md).", "",
         f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
     ])
 

@@ -71,15 +71,28 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in ("On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
-                     "least 1.00, at 1000)", "1 layers of well-known networks: 1.50 times as fast as the best of its eight",
-                     "squares.svg)", "becomes 1.20 to 1.20 times (a model) and"):
+                     "least 1.00, at 1000)", "1 layers of well-known networks: 1.50 times as fast as the best of its eight (median; 1.50 to 1.50 in 1 of 1)",
+                     "squares.svg)", "Steps of 8 tokens in PyTorch, the best way", "1.20 times as fast (2 blocks of a model) and"):
             self.assertIn(part, text)
+
+    def test_the_headline_names_outliers(self):
+        layers = json.loads((self.folder / "layers.json").read_text(encoding="utf-8"))
+        usual = layers["rows"][0]
+        vendor = usual["contenders"][2] | {"median_us": 24}
+        remarks = ["cublaslt 3: wrong result: got 1, expected 2", "cublaslt 4: wrong result: got 1, expected 2"]
+        layers["rows"] += [usual | {"name": "another"},
+                           usual | {"name": "the largest", "contenders": [usual["contenders"][0], vendor], "remarks": remarks}]
+        (self.folder / "layers.json").write_text(json.dumps(layers), encoding="utf-8")
+        self.readme.write_text(README.replace("gallery", "headline"), encoding="utf-8")
+        self.assertEqual(self.update("headline").returncode, 0)
+        self.assertIn("(median; 1.50 to 1.50 in 2 of 3; 6.00, an outlier, for the largest, where 2 of its proposals were left out as wrong)",
+                      self.readme.read_text(encoding="utf-8"))
 
     def test_writes_the_models(self):
         self.readme.write_text(README.replace("gallery", "models"), encoding="utf-8")
         self.assertEqual(self.update("models").returncode, 0)
         text = self.readme.read_text(encoding="utf-8")
-        for part in ("2 blocks of the model", "8 to 8 tokens, on an A GPU: 1.20 to 1.20 times", "model_step_llama.svg)"):
+        for part in ("2 blocks of the model", "on an A GPU; 8 tokens: 1.20 times as fast, the best way", "model_step_llama.svg)"):
             self.assertIn(part, text)
         (self.folder / "model_step_llama.json").write_text("{}", encoding="utf-8")
         result = self.update("models")
