@@ -3,6 +3,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <memory>
 #include <mutex>
@@ -31,18 +32,24 @@ void set_level(spdlog::logger& created) {
   }
 }
 
+// Held while the library's logger is registered or replaced: between the two steps of a replacement
+// spdlog has none, and a message would register the default one.
+std::mutex& registering() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 std::shared_ptr<spdlog::logger> logger() {
   if (auto registered = spdlog::get(kLoggerName)) {
     return registered;
   }
-  try {
-    auto created = spdlog::stderr_color_mt(kLoggerName);
-    set_level(*created);
-    return created;
-  } catch (const spdlog::spdlog_ex&) {
-    // Another thread has registered the logger in the meantime.
-    return spdlog::get(kLoggerName);
+  const std::lock_guard lock(registering());
+  if (auto registered = spdlog::get(kLoggerName)) {
+    return registered;
   }
+  auto created = spdlog::stderr_color_mt(kLoggerName);
+  set_level(*created);
+  return created;
 }
 
 class ListenerSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -82,17 +89,30 @@ void log_info(std::string_view sentence) noexcept {
   log(spdlog::level::info, sentence);
 }
 
+void log_info_on_terminal(std::string_view sentence) noexcept {
+  const ForkGuard guard;
+  try {
+    const bool is_shown = logger()->should_log(spdlog::level::info);
+    log(is_shown || isatty(STDERR_FILENO) == 0 ? spdlog::level::info : spdlog::level::warn,
+        sentence);
+  } catch (...) {
+    // As in log().
+  }
+}
+
 void send_log_to(std::function<void(LogLevel, std::string_view)> listener) {
   const ForkGuard guard;
   auto forwarder = std::make_shared<spdlog::logger>(
       kLoggerName, std::make_shared<ListenerSink>(std::move(listener)));
   forwarder->set_level(spdlog::level::info);
+  const std::lock_guard lock(registering());
   spdlog::drop(kLoggerName);
   spdlog::register_logger(std::move(forwarder));
 }
 
 void send_log_to_standard_error() {
   const ForkGuard guard;
+  const std::lock_guard lock(registering());
   spdlog::drop(kLoggerName);  // the next message makes it anew
 }
 

@@ -13,6 +13,9 @@ namespace tunedgemm::internal {
 void log_warning(std::string_view sentence) noexcept;
 /// Logs a sentence about an expected event.
 void log_info(std::string_view sentence) noexcept;
+/// The same about an event for which somebody waits: if standard error is a terminal, the sentence
+/// is also written at level warn. Throws nothing.
+void log_info_on_terminal(std::string_view sentence) noexcept;
 
 enum class LogLevel { kInfo, kWarning };
 /// From now on all messages go only to the listener, which must not throw and may be called by any

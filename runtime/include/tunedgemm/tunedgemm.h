@@ -455,7 +455,7 @@ typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
 } tunedgemm_log_level;
 
 /** Receives a message, a sentence that lives during the call. Any thread may call it, one at a
- * time. It must not throw and must not call this library. */
+ * time. It must not throw, and must not call this library or fork(). */
 typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level level,
                                        const char* sentence);
 
