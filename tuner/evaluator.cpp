@@ -1,9 +1,9 @@
 #include "tuner/evaluator.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
+
+#include "kernel_templates/base/number_text.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -35,12 +35,6 @@ std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, dou
     }
   }
   return sample;
-}
-
-std::string four_digits(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
 }
 
 }  // namespace tunedgemm::internal

@@ -103,7 +103,4 @@ std::optional<Rejection> why_implausible(double us, double roofline_us);
 /// A sample of the trial in microseconds per launch, rejected if it is implausible.
 std::variant<double, Rejection> plausible_sample(Trial& trial, int launches, double roofline_us);
 
-/// Four significant digits: "0.1234", "1.235e+04".
-std::string four_digits(double value);
-
 }  // namespace tunedgemm::internal

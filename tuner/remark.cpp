@@ -1,18 +1,10 @@
 #include "tuner/remark.h"
 
-#include <array>
-#include <cstdio>
-
+#include "kernel_templates/base/number_text.h"
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-std::string fixed(double value, int decimals) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
-}
 
 std::string percent(double part) {
   return "+-" + fixed(100 * part, 1) + " %";

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernel_templates/base/number_text.h"
 #include "tuner/evaluator.h"
 #include "tuner/race.h"
 

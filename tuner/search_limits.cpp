@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel_templates/base/number_text.h"
 #include "tuner/evaluator.h"
 #include "tuner/race.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
@@ -158,7 +159,8 @@ void check_threads_of_environment() {
 template <class Number>
 void refuse_below_zero(const char* what, Number number) {
   if (!(number >= 0) || !std::isfinite(static_cast<double>(number))) {
-    refuse(std::string(what) + " of the options is " + std::to_string(number) + "; use 0 or more");
+    refuse(std::string(what) + " of the options is " + four_digits(static_cast<double>(number)) +
+           "; use 0 or more");
   }
 }
 

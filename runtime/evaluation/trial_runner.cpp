@@ -169,6 +169,7 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
   device_.copy_to_host(element.data(), static_cast<const std::byte*>(task.d) + offset * bytes,
                        bytes);
   std::ostringstream text;
+  text.imbue(std::locale::classic());  // the program's may group digits
   text << "batch=" << row / task.m << " m=" << row % task.m << " n=" << column << ": got "
        << reference::load(task.format, element.data(), 0);
   const long long sampled_row =

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <stdexcept>
 
+#include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
 #include "tools/shared/colour.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-std::string fixed(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
 
 std::int64_t parse_number(std::string_view text, std::string_view part, std::int64_t least) {
   const std::optional<std::int64_t> value = whole_number<std::int64_t>(text);
