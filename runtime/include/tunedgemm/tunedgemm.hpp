@@ -18,6 +18,10 @@
 /// A function whose name begins with `try_` throws nothing and returns a tunedgemm::Result. With
 /// -fno-exceptions the functions that throw are missing.
 
+#if defined(__cplusplus) && __cplusplus < 202002L
+#error "tunedgemm.hpp needs C++20: compile with -std=c++20, or include tunedgemm.h, which is C"
+#else  // no other message than this one
+
 #include <array>
 #include <chrono>
 #include <cinttypes>
@@ -400,7 +404,7 @@ struct MatrixLayout {
 /// A matrix in the caller's memory: op(A), op(B), C or D. A plain value that owns nothing.
 template <class T>
 class Matrix {
-  static_assert(type_of<std::remove_const_t<T>> != Type{},
+  static_assert(type_of<std::remove_const_t<T> > != Type{},
                 "the elements of a Matrix are float, double, std::int8_t, std::int32_t, __half, "
                 "__nv_bfloat16, __nv_fp8_e4m3, __nv_fp8_e5m2, or of a type for which the program "
                 "specialises tunedgemm::type_of");
@@ -432,7 +436,7 @@ class Matrix {
 /// All but the matrices A, B and D of a product whose D has elements of type `T`.
 template <class T>
 struct ProductOptions {
-  std::optional<Matrix<const T>> c = {};      ///< C, which may be D
+  std::optional<Matrix<const T> > c = {};     ///< C, which may be D
   double alpha = 1,                           ///< factor of the product
       beta = 1;                               ///< factor of C, if there is a C
   const T* bias_per_row = nullptr;            ///< M values, one for each row of D
@@ -455,7 +459,7 @@ struct Product {
 template <class A, class B, class D>
 Result<Product> try_product(
     const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
-    const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {}) noexcept {
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D> > >& options = {}) noexcept {
   static_assert(!std::is_const_v<D>, "D is written, so its elements must not be const");
   std::array<char, 256> text;
   if (a.columns() != b.rows() || d.rows() != a.rows() || d.columns() != b.columns()) {
@@ -483,9 +487,9 @@ Result<Product> try_product(
                              .n = b.columns(),
                              .k = a.columns(),
                              .batch = options.batch,
-                             .type_a = type_of<std::remove_const_t<A>>,
-                             .type_b = type_of<std::remove_const_t<B>>,
-                             .type_d = type_of<std::remove_const_t<D>>,
+                             .type_a = type_of<std::remove_const_t<A> >,
+                             .type_b = type_of<std::remove_const_t<B> >,
+                             .type_d = type_of<std::remove_const_t<D> >,
                              .order_a = a.layout().order,
                              .order_b = b.layout().order,
                              .order_c = layout_c.order,
@@ -520,8 +524,9 @@ Result<Product> try_product(
 /// matrices: op(A) is M x K, op(B) is K x N, C and D are M x N. Throws Error if the sizes do not
 /// fit.
 template <class A, class B, class D>
-Product product(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
-                const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {}) {
+Product product(
+    const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D> > >& options = {}) {
   return try_product(a, b, d, options).value();
 }
 #endif
@@ -706,7 +711,7 @@ class Context {
         if (c_progress->plan != nullptr) {
           progress.plan.emplace(c_progress->plan);
         }
-        if constexpr (std::is_void_v<std::invoke_result_t<OnProgress&, const Progress&>>) {
+        if constexpr (std::is_void_v<std::invoke_result_t<OnProgress&, const Progress&> >) {
           callers_function(progress);
           return 0;
         } else {
@@ -766,7 +771,7 @@ inline Result<> try_matmul(const Problem& problem, const Buffers& buffers,
 template <class A, class B, class D>
 Result<> try_matmul(
     const Context& context, const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
-    const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D> > >& options = {},
     void* stream = nullptr) noexcept {
   Result<Product> made = try_product(a, b, d, options);
   return made ? try_matmul(context, made->problem, made->buffers, stream)
@@ -777,7 +782,7 @@ Result<> try_matmul(
 template <class A, class B, class D>
 Result<> try_matmul(
     const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
-    const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D> > >& options = {},
     void* stream = nullptr) noexcept {
   Result<Product> made = try_product(a, b, d, options);
   return made ? try_matmul(made->problem, made->buffers, stream) : std::move(made).failure();
@@ -802,21 +807,24 @@ inline void tuned_matmul(const Problem& problem, const Buffers& buffers, void* s
 /// Multiplies matrices on the context's device; see product() and the overload with a Problem.
 /// Throws Error.
 template <class A, class B, class D>
-void tuned_matmul(const Context& context, const Matrix<A>& a, const Matrix<B>& b,
-                  const Matrix<D>& d,
-                  const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
-                  void* stream = nullptr) {
+void tuned_matmul(
+    const Context& context, const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D> > >& options = {},
+    void* stream = nullptr) {
   try_matmul(context, a, b, d, options, stream).value();
 }
 
 /// Multiplies matrices on the process's own context; see product() and the overload with a Problem.
 /// Throws Error.
 template <class A, class B, class D>
-void tuned_matmul(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
-                  const std::type_identity_t<ProductOptions<std::remove_const_t<D>>>& options = {},
-                  void* stream = nullptr) {
+void tuned_matmul(
+    const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+    const std::type_identity_t<ProductOptions<std::remove_const_t<D> > >& options = {},
+    void* stream = nullptr) {
   try_matmul(a, b, d, options, stream).value();
 }
 #endif
 
 }  // namespace tunedgemm
+
+#endif
