@@ -54,6 +54,18 @@ class DeviceMemory {
   virtual std::int64_t size_bytes() const = 0;
 };
 
+/// The arguments of a launch that swaps_operands.
+inline Arguments transposed(const Arguments& arguments) noexcept {
+  Arguments swapped = arguments;
+  std::swap(swapped.a, swapped.b);
+  std::swap(swapped.scale_a, swapped.scale_b);
+  std::swap(swapped.m, swapped.n);
+  std::swap(swapped.lda, swapped.ldb);
+  std::swap(swapped.c_stride_m, swapped.c_stride_n);
+  std::swap(swapped.batch_stride_a, swapped.batch_stride_b);
+  return swapped;
+}
+
 /// A loaded kernel. Thread-safe: several threads may launch it at once. On the host their launches
 /// run one after the other.
 class CompiledKernel {

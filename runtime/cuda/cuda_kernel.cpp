@@ -7,17 +7,6 @@
 namespace tunedgemm::internal::cuda {
 namespace {
 
-Arguments transposed(const Arguments& arguments) noexcept {
-  Arguments swapped = arguments;
-  std::swap(swapped.a, swapped.b);
-  std::swap(swapped.scale_a, swapped.scale_b);
-  std::swap(swapped.m, swapped.n);
-  std::swap(swapped.lda, swapped.ldb);
-  std::swap(swapped.c_stride_m, swapped.c_stride_n);
-  std::swap(swapped.batch_stride_a, swapped.batch_stride_b);
-  return swapped;
-}
-
 // The launch may start while the previous kernel still runs.
 constexpr CUlaunchAttribute kProgrammatic{
     .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,

@@ -24,8 +24,8 @@ class LoadedKernel final : public CompiledKernel {
     const auto call = [](const void* kernel, const Arguments& given, const Team& team) {
       (*static_cast<const Entry*>(kernel))(given, team);
     };
-    return team_.run({call, &entry_}, arguments, static_cast<int>(launch.grid[0]),
-                     launch.shared_bytes);
+    return team_.run({call, &entry_}, launch.swaps_operands ? transposed(arguments) : arguments,
+                     static_cast<int>(launch.grid[0]), launch.shared_bytes);
   }
 
  private:

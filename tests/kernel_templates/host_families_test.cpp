@@ -76,11 +76,24 @@ TEST_CASE("blocked names the knob that does not fit the CPU") {
 }
 
 TEST_CASE("transposed_b refuses a B that would fill the memory") {
-  const Config config = *parse_config("partial_sums=16");
+  const Config config = *parse_config("partial_sums=16 swap_ab=0");
   const DeviceLimits limits = host_limits(2, 256);
   CHECK(refusal(transposed_b_family(), f32_problem(8, 4096, 4096), config, limits).empty());
   CHECK_THAT(refusal(transposed_b_family(), f32_problem(8, 65536, 65536), config, limits),
              Catch::Matchers::ContainsSubstring("memory"));
+}
+
+TEST_CASE("A row times a column-major B is predicted as fast as B's transpose times a column") {
+  for (const DataType type : {DataType::kF32, DataType::kBF16, DataType::kS8}) {
+    const DataType result = type == DataType::kS8 ? DataType::kS32 : DataType::kF32;
+    const DeviceLimits limits = host_limits(2, 512);
+    const auto best_us = [&](const Problem& problem) {
+      return ranked_candidates(problem, limits).front().predicted_us;
+    };
+    const double row = best_us(make_problem(1, 4096, 4096, type, type, result, "nt"));
+    const double column = best_us(make_problem(4096, 1, 4096, type, type, result, "nt"));
+    CHECK(row <= 1.1 * column);
+  }
 }
 
 TEST_CASE("Candidates of host families are legal, distinct and not too many") {

@@ -2,6 +2,8 @@
 //
 //   D = round(act(alpha * scale_a * scale_b * accumulator + beta * C + bias))
 //
+// D is row-major. If the host has exchanged A and B (swap_ab), it is column-major.
+//
 // D is computed in f64 if the accumulators are f64 or s32, and in f32 otherwise.
 //
 // The f32 functions have no branches and no calls, so that the compiler vectorizes the loop over a
@@ -120,7 +122,7 @@ struct Epilogue {
   const TypeD* c;  // of this batch index
   TypeD* d;
   const TypeD* bias;
-  long long c_stride_m, c_stride_n, ldd;
+  long long c_stride_m, c_stride_n, d_stride_m, d_stride_n;
   Real factor;  // alpha * scale_a * scale_b
   Real beta, slope;
   bool is_identity;  // s32 without an epilogue: D is the accumulator, exact modulo 2^32
@@ -137,7 +139,8 @@ inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index
   epilogue.bias = static_cast<const TypeD*>(arguments.bias);
   epilogue.c_stride_m = arguments.c_stride_m;
   epilogue.c_stride_n = arguments.c_stride_n;
-  epilogue.ldd = arguments.ldd;
+  epilogue.d_stride_m = kSwapAb ? 1 : arguments.ldd;
+  epilogue.d_stride_n = kSwapAb ? arguments.ldd : 1;
   epilogue.factor = static_cast<Real>(arguments.alpha * scale_a * scale_b);
   epilogue.beta = static_cast<Real>(arguments.beta);
   epilogue.slope = static_cast<Real>(arguments.slope);
@@ -159,8 +162,9 @@ inline bool store_exact(void*, const void*, long long) {
 // Stores D[m][n0 ... n0 + columns - 1] from the accumulators of these elements.
 inline void store_row(const Epilogue& epilogue, long long m, long long n0, long long columns,
                       const Accumulator* accumulators) {
-  TypeD* d = epilogue.d + m * epilogue.ldd + n0;
-  if (epilogue.is_identity && store_exact(d, accumulators, columns)) {
+  const long long d_stride = kSwapAb ? epilogue.d_stride_n : 1;  // a constant, to vectorize
+  TypeD* d = epilogue.d + m * epilogue.d_stride_m + n0 * d_stride;
+  if (!kSwapAb && epilogue.is_identity && store_exact(d, accumulators, columns)) {
     return;
   }
   const Real factor = epilogue.factor;
@@ -184,6 +188,6 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
     if (kBias == kBiasPerColumn) {
       x += Real(widen(column_bias[n]));
     }
-    d[n] = narrow(activated<kActivation, EpilogueFunctions>(x, slope), TypeD{});
+    d[n * d_stride] = narrow(activated<kActivation, EpilogueFunctions>(x, slope), TypeD{});
   }
 }

@@ -36,6 +36,9 @@ using namespace tunedgemm::internal;
 #ifndef ACTIVATION
 #define ACTIVATION 0  // a number of problem/activation.h
 #endif
+#ifndef SWAP_AB
+#define SWAP_AB 0  // 1: the host has exchanged A and B, and asks for the transpose of D
+#endif
 
 using TypeA = TYPE_A;
 using TypeB = TYPE_B;
@@ -48,6 +51,7 @@ constexpr bool kReadC = READ_C == 1;
 constexpr int kBias = BIAS;
 constexpr int kBiasPerRow = 1;
 constexpr int kBiasPerColumn = 2;
+constexpr bool kSwapAb = SWAP_AB == 1;
 constexpr auto kActivation = static_cast<Activation>(ACTIVATION);
 
 inline const TypeA* matrix_a(const Arguments& arguments, long long batch_index) {

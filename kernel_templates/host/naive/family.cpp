@@ -70,13 +70,16 @@ class TransposedB final : public HostFamily {
  public:
   TransposedB()
       : HostFamily("transposed_b", "host/naive/transposed_b.cc",
-                   {{"partial_sums", {1, 16, 32}, "independent sums over k"}}) {}
+                   {{"partial_sums", {1, 16, 32}, "independent sums over k"},
+                    {"swap_ab", {0, 1}, "1: computes D's transpose from B and A"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
+  Instantiation instantiate(const Problem& requested, const Config& config,
                             const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
+    const bool swaps = config.at("swap_ab") == 1;
+    const Problem problem = swaps ? transposed(requested) : requested;
     const auto batch = static_cast<double>(problem.batch);
     const std::int64_t accumulator_bytes = size_bytes(accumulator(problem.a.type, problem.b.type));
     const double quarter = static_cast<double>(limits.memory_bytes) / 4;
@@ -86,8 +89,9 @@ class TransposedB final : public HostFamily {
       return "the transposed B of " + std::to_string(needed / 1e9) +
              " GB is larger than a quarter of the memory";
     }
-    Instance instance = begin_instance(problem, config);
+    Instance instance = begin_instance(requested, config);
     instance.launch = launch_for(std::max(problem.m, problem.n), limits);
+    instance.launch.swaps_operands = swaps;
     instance.launch.workspace_bytes =
         kWorkspaceCounterBytes + problem.k * problem.n * accumulator_bytes;
     instance.defines = {{"COUNTER_BYTES", std::to_string(kWorkspaceCounterBytes)}};

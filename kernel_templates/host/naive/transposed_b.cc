@@ -16,6 +16,9 @@
 // The additions of one element are dependent. With partial_sums > 1, the sum over k is split into
 // independent sums, which the compiler keeps in SIMD registers.
 //
+// If the host has exchanged A and B (swap_ab), the rows of A are those of Bt. A product of one row
+// then reads a column-major B once, in its order, and transposes the row.
+//
 // Cost: K * N accumulators of workspace, written once and read M times; two barriers per batch
 // index.
 //
