@@ -291,7 +291,12 @@ std::int64_t Store::changes() const {
 
 std::int64_t Store::refresh() {
   Archive& archive = *archive_;
-  no_throw(archive, [&] { archive.refresh(); });
+  no_throw(archive, [&] {
+    if (archive.pending().has_many_requests()) {
+      archive.write_pending();
+    }
+    archive.refresh();
+  });
   return archive.changes();
 }
 
@@ -321,10 +326,11 @@ std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolc
       return false;  // a later file may have the binary of `compiler`
     });
     for (const KernelKey& damaged : all.damaged) {
-      archive.count_damaged_binary();
-      archive.write(
-          [damaged](sqlite::Connection& connection) { delete_kernel(connection, damaged); },
-          Archive::Otherwise::kForget);
+      if (archive.note_damaged_binary(damaged)) {
+        archive.write(
+            [damaged](sqlite::Connection& connection) { delete_kernel(connection, damaged); },
+            Archive::Otherwise::kForget);
+      }
     }
     std::stable_partition(all.sound.begin(), all.sound.end(),
                           [&](const StoredBinary& each) { return each.compiler == compiler; });
@@ -419,6 +425,18 @@ std::vector<Record> Store::winners() const {
       return false;
     });
     return records;
+  });
+}
+
+std::unordered_set<std::string> Store::tuned_problems(const DeviceIdentity& device) const {
+  Archive& archive = *archive_;
+  return no_throw(archive, std::unordered_set<std::string>(), [&] {
+    std::unordered_set<std::string> problems;
+    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+      problems.merge(read_tuned_problems(connection, fingerprint(device)));
+      return false;
+    });
+    return problems;
   });
 }
 

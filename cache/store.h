@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "cache/record.h"
@@ -233,7 +234,7 @@ class Store {
   /// notices that another process wrote. If it has grown, a look-up that missed before may hit.
   std::int64_t changes() const;
   /// Checks whether other processes have written, and returns changes(). Takes microseconds if they
-  /// have not.
+  /// have not, and fewer than thousands of requests wait for a write.
   std::int64_t refresh();
 
   /// The number of look-ups that `find` has answered, for measuring the cost of a call.
@@ -298,6 +299,9 @@ class Store {
   void flush();
   std::vector<Request> requests(const DeviceIdentity& device) const;
 
+  /// The fingerprints of the problems that have a winner on the device, void and stale ones too. One
+  /// look-up, whatever the number of problems.
+  std::unordered_set<std::string> tuned_problems(const DeviceIdentity& device) const;
   /// All winners as stored, including void and stale ones.
   std::vector<Record> winners() const;
   std::vector<WinnerWithState> winners_with_state() const;

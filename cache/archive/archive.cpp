@@ -141,7 +141,7 @@ bool Archive::write(const Work& work, Otherwise otherwise) {
     }
     unsaved_.insert(unsaved_.end(), works.begin(), works.end());
     if (unsaved_.size() > kMostUnsaved) {
-      unsaved_.erase(unsaved_.begin());
+      unsaved_.erase(unsaved_.begin(), unsaved_.end() - kMostUnsaved);
     }
   }
   return false;
@@ -309,6 +309,11 @@ void Archive::warn(std::string sentence) {
     log_warning(sentence);
     warnings_.push_back(std::move(sentence));
   }
+}
+
+bool Archive::note_damaged_binary(const KernelKey& key) {
+  const std::lock_guard lock(warnings_lock_);
+  return damaged_binaries_.insert(key).second;
 }
 
 void Archive::warn_of_failure(const char* what) noexcept {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -99,7 +100,9 @@ class Archive {
   void warn(std::string sentence);
   /// The same for an unexpected exception.
   void warn_of_failure(const char* what) noexcept;
-  void count_damaged_binary() { ++damaged_binaries_; }
+  /// For health(). Returns whether the binary was not known to be damaged: a row of a read-only file
+  /// cannot be deleted, so every look-up finds it again.
+  bool note_damaged_binary(const KernelKey& key);
   std::int64_t unsaved_winners();
   StoreHealth health();
   /// See Store::state.
@@ -137,7 +140,6 @@ class Archive {
   const ProcessIdentity process_;
   const std::string lease_prefix_;
   std::atomic<int> leases_{0};
-  std::atomic<int> damaged_binaries_{0};
   std::atomic<std::int64_t> lookups_{0}, changes_{0}, winners_of_others_{0};
   PendingWrites pending_;
 
@@ -156,8 +158,9 @@ class Archive {
   std::unordered_map<std::string, std::vector<Record>> found_;  // by both fingerprints of the key
   std::unordered_map<std::string, std::string> toolchain_of_;   // fingerprints; "" if unknown
 
-  mutable std::mutex warnings_lock_;  // guards warnings_
+  mutable std::mutex warnings_lock_;  // guards the next group
   std::vector<std::string> warnings_;
+  std::set<KernelKey> damaged_binaries_;
 };
 
 /// Runs the body of a Store member and catches its exceptions (see the contract in store.h).

@@ -180,9 +180,10 @@ StoreHealth Archive::health() {
   }
   const std::lock_guard lock(warnings_lock_);
   health.warnings = warnings_;
-  if (damaged_binaries_ > 0) {
-    health.warnings.push_back(std::to_string(damaged_binaries_) +
-                              " stored binaries did not match their stored hash and were deleted");
+  if (!damaged_binaries_.empty()) {
+    health.warnings.push_back(std::to_string(damaged_binaries_.size()) +
+                              " stored binaries did not match their stored hash; they are not "
+                              "used, and were deleted from the file if it can be written");
   }
   return health;
 }

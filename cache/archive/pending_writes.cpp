@@ -6,6 +6,7 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kMostTrials = 16;
+constexpr std::size_t kManyRequests = 4096;
 constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
@@ -43,6 +44,11 @@ void PendingWrites::add_toolchain(const DeviceIdentity& device, const Toolchain&
 void PendingWrites::add_family(const std::string& name, const std::string& fingerprint) {
   const std::lock_guard lock(mutex_);
   families_[name] = fingerprint;
+}
+
+bool PendingWrites::has_many_requests() const {
+  const std::lock_guard lock(mutex_);
+  return requests_.size() >= kManyRequests;
 }
 
 bool PendingWrites::has_trials() const {

@@ -35,6 +35,8 @@ class PendingWrites {
   void add_family(const std::string& name, const std::string& fingerprint);
 
   bool has_trials() const;
+  /// Whether the requests take much memory.
+  bool has_many_requests() const;
   /// Whether there are too many trials, or the oldest has waited too long.
   bool trials_are_due() const;
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -102,6 +103,10 @@ struct WinnerKey {
 /// The winners of one problem on one device, with all toolchains.
 std::vector<Record> find_winners(const sqlite::Connection& connection, const WinnerKey& key);
 
+/// The fingerprints of the problems that have a winner on the device.
+std::unordered_set<std::string> read_tuned_problems(const sqlite::Connection& connection,
+                                                    const std::string& device);
+
 /// A winner's binary; empty if none is stored or its hash is wrong.
 std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection,
                                             const TuningKey& key);
@@ -157,6 +162,8 @@ struct KernelKey {
   std::string source;  ///< the source's fingerprint
   std::string compiler;
   int architecture = 0;
+
+  friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
 };
 
 struct FoundKernels {

@@ -161,6 +161,20 @@ std::vector<Record> find_winners(const sqlite::Connection& connection, const Win
   return records_in(rows);
 }
 
+std::unordered_set<std::string> read_tuned_problems(const sqlite::Connection& connection,
+                                                    const std::string& device) {
+  sqlite::Statement rows(connection,
+                         "SELECT problem_fingerprint FROM winner_v1 WHERE device_fingerprint = ?");
+  rows.bind(device);
+  std::unordered_set<std::string> problems;
+  std::string problem;
+  while (rows.step()) {
+    rows.read(problem);
+    problems.insert(problem);
+  }
+  return problems;
+}
+
 std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection,
                                             const TuningKey& key) {
   sqlite::Statement row(

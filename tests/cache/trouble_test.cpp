@@ -193,6 +193,24 @@ TEST_CASE("A stored binary with a changed byte is a miss that heals itself") {
   CHECK(store->find_binary(sample::source(2), sample::toolchain(), 90));
 }
 
+TEST_CASE("A damaged binary in a read-only file is counted once, and writes nothing") {
+  const TemporaryFolder folder;
+  const auto system_path = folder.path() / "system.db", path = folder.path() / "cache.db";
+  fill(system_path, 2);
+  connect(system_path).execute("UPDATE kernel SET code = zeroblob(3000) WHERE id = 2");
+  StoreOptions options = sample::options(path);
+  options.system_paths = {system_path};
+  const auto store = Store::open(options);
+  auto watcher = connect(path);
+  CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
+  const std::int64_t version = watcher.integer("PRAGMA data_version");
+  for (int look_up = 0; look_up < 3; ++look_up) {
+    CHECK_FALSE(store->find_binary(sample::source(2), sample::toolchain(), 90));
+  }
+  CHECK(watcher.integer("PRAGMA data_version") == version);
+  CHECK_THAT(all_warnings(*store), ContainsSubstring("1 stored binaries did not match"));
+}
+
 TEST_CASE("A path that cannot be a file gives a store in memory") {
   const TemporaryFolder folder;
   write_file(folder.path() / "file", "text");
