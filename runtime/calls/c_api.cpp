@@ -172,21 +172,18 @@ void check_memory(const Context& context, const tunedgemm::internal::Problem& pr
   }
 }
 
-const Plan& plan_for(Context& context, const tunedgemm::internal::CallKey& key,
-                     const tunedgemm_buffers& buffers, void* stream,
-                     const tunedgemm::internal::PlanOptions& options) {
+tunedgemm::internal::CheckedCall checked_call(Context& context, const CallKey& key,
+                                              const tunedgemm_buffers& buffers, void* stream) {
   const tunedgemm::internal::CheckedCall call = tunedgemm::internal::checked_call(key);
   check_stream(context.device().has_streams(), stream);
   check_memory(context, call.asked, buffers);
-  return context.plan(call, stream, options.policy, options.name, options.accepted_loss);
+  return call;
 }
 
-// For a call that runs the plan at once. Spares run() a second check of the memory.
-const Plan& plan_for_call(Context& context, const tunedgemm::internal::CallKey& key,
-                          const tunedgemm_buffers& buffers, void* stream) {
-  const Plan& plan = plan_for(context, key, buffers, stream, {});
-  plan.is_memory_checked.store(true, std::memory_order_relaxed);
-  return plan;
+const Plan& plan_for(Context& context, const CallKey& key, const tunedgemm_buffers& buffers,
+                     const tunedgemm::internal::PlanOptions& options) {
+  return context.plan(checked_call(context, key, buffers, nullptr), nullptr, options.policy,
+                      options.name, options.accepted_loss);
 }
 
 tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers, void* stream) {
@@ -222,6 +219,16 @@ CallKey key_of_plan(const tunedgemm_problem& problem, const tunedgemm_buffers& b
   return key;
 }
 
+// Of a call whose plan is not among those that the context keeps.
+tunedgemm_status run_new_or_recent(Context& context, const CallKey& key,
+                                   const tunedgemm_buffers& buffers, void* stream) {
+  std::shared_ptr<const Plan> plan = context.find_recent(key);
+  if (plan == nullptr) {
+    plan = context.plan_for_launch(checked_call(context, key, buffers, stream), stream);
+  }
+  return run(*plan, buffers, stream);
+}
+
 // Makes the plans of tunedgemm_prepare().
 class Preparation {
  public:
@@ -255,14 +262,10 @@ class Preparation {
   }
 
  private:
-  struct Hash {
-    size_t operator()(const CallKey& key) const noexcept { return tunedgemm::internal::hash(key); }
-  };
-
   Result make(const CallKey& key) {
     Result result;
     result.status = guarded([&] {
-      result.plan = &plan_for(context_, key, buffers_, nullptr, options_);
+      result.plan = &plan_for(context_, key, buffers_, options_);
       return TUNEDGEMM_STATUS_OK;
     });
     if (result.status != TUNEDGEMM_STATUS_OK) {
@@ -274,7 +277,7 @@ class Preparation {
   Context& context_;
   const tunedgemm::internal::PlanOptions& options_;
   tunedgemm_buffers buffers_;  // with null pointers, which have every alignment
-  std::unordered_map<CallKey, Result, Hash> results_;
+  std::unordered_map<CallKey, Result> results_;
 };
 
 // Seconds since 1970 of a time as utc_now() writes it; 0 for another text.
@@ -385,14 +388,15 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
     if (!is_complete(problem, buffers)) [[unlikely]] {
       const tunedgemm_problem whole_problem = tunedgemm::internal::complete(problem);
       const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
-      return run(plan_for_call(on, tunedgemm::internal::call_key(whole_problem, whole_buffers),
-                               whole_buffers, stream),
-                 whole_buffers, stream);
+      const CallKey key = tunedgemm::internal::call_key(whole_problem, whole_buffers);
+      const Plan* plan = on.find_plan(key);
+      return plan != nullptr ? run(*plan, whole_buffers, stream)
+                             : run_new_or_recent(on, key, whole_buffers, stream);
     }
-    const tunedgemm::internal::CallKey key = tunedgemm::internal::call_key(*problem, *buffers);
+    const CallKey key = tunedgemm::internal::call_key(*problem, *buffers);
     const Plan* plan = on.find_plan(key);
     if (plan == nullptr) [[unlikely]] {
-      plan = &plan_for_call(on, key, *buffers, stream);
+      return run_new_or_recent(on, key, *buffers, stream);
     }
     return run(*plan, *buffers, stream);
   });
@@ -415,7 +419,7 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
     const tunedgemm::internal::PlanOptions checked = tunedgemm::internal::checked_options(options);
     const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
     const CallKey key = key_of_plan(tunedgemm::internal::complete(problem), whole_buffers, checked);
-    const Plan& new_plan = plan_for(context_of(context), key, whole_buffers, nullptr, checked);
+    const Plan& new_plan = plan_for(context_of(context), key, whole_buffers, checked);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&new_plan);
     return TUNEDGEMM_STATUS_OK;
   });

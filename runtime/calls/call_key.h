@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -161,3 +162,10 @@ inline Problem to_problem(const CallKey& key) {
 }
 
 }  // namespace tunedgemm::internal
+
+template <>
+struct std::hash<tunedgemm::internal::CallKey> {
+  std::size_t operator()(const tunedgemm::internal::CallKey& key) const noexcept {
+    return tunedgemm::internal::hash(key);
+  }
+};

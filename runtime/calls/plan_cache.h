@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,8 +20,9 @@ class PlanCache {
  public:
   /// The plan that was last added for the key, or null.
   const Plan* find(const CallKey& key) const noexcept {
-    const Entry* entry = bucket_of(key).load(std::memory_order_acquire);
-    while (entry != nullptr && !(entry->plan->key == key)) {
+    const std::uint64_t hash = internal::hash(key);
+    const Entry* entry = buckets_[hash % kBuckets].load(std::memory_order_acquire);
+    while (entry != nullptr && !(entry->hash == hash && entry->plan->key == key)) {
       entry = entry->next;
     }
     return entry == nullptr ? nullptr : entry->plan.get();
@@ -28,9 +30,10 @@ class PlanCache {
 
   const Plan& add(std::unique_ptr<Plan> plan) {
     const std::scoped_lock lock(adding_);
-    auto& bucket = bucket_of(plan->key);
+    const std::uint64_t hash = internal::hash(plan->key);
+    Bucket& bucket = buckets_[hash % kBuckets];
     const Entry* next = bucket.load(std::memory_order_relaxed);
-    entries_.push_back(std::make_unique<Entry>(Entry{std::move(plan), next}));
+    entries_.push_back(std::make_unique<Entry>(Entry{std::move(plan), hash, next}));
     bucket.store(entries_.back().get(), std::memory_order_release);
     return *entries_.back()->plan;
   }
@@ -38,15 +41,11 @@ class PlanCache {
  private:
   struct Entry {
     std::unique_ptr<Plan> plan;
+    std::uint64_t hash = 0;  // spares find() most reads of other plans
     const Entry* next = nullptr;
   };
-  static constexpr std::size_t kBuckets = 4096;
+  static constexpr std::size_t kBuckets = 1 << 14;
   using Bucket = std::atomic<const Entry*>;
-
-  const Bucket& bucket_of(const CallKey& key) const noexcept {
-    return buckets_[hash(key) % kBuckets];
-  }
-  Bucket& bucket_of(const CallKey& key) noexcept { return buckets_[hash(key) % kBuckets]; }
 
   std::array<Bucket, kBuckets> buckets_{};
   std::mutex adding_;

@@ -1,11 +1,14 @@
 #include "runtime/context/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <locale>
 #include <sstream>
 #include <utility>
 
 #include "kernel_templates/base/log.h"
+#include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
 #include "runtime/calls/arguments.h"
 #include "runtime/process/tuning_worker.h"
@@ -21,6 +24,9 @@ constexpr std::pair<std::string_view, Policy> kPolicies[] = {
     {"fail", Policy::kFail},
     {"stored", Policy::kStored},
     {"tune_in_background", Policy::kTuneInBackground}};
+
+// A call that tunes for longer says so on a terminal, once in the life of its context.
+constexpr std::chrono::seconds kSilence{2};
 
 std::unique_ptr<Device> open_device(const ContextOptions& options) {
   const Backend& backend = options.backend != nullptr ? *options.backend : automatic_backend();
@@ -71,6 +77,11 @@ double compile_seconds(const ContextOptions& options) {
   return std::max(search_limits_of(options.rigor, options.budget).seconds, kLeastCompileSeconds);
 }
 
+// A plan that its context keeps: the pointer owns nothing.
+std::shared_ptr<const Plan> kept(const Plan& plan) {
+  return {std::shared_ptr<void>(), &plan};
+}
+
 // "512 x 128 x 256, f16→f16 ieee", for the log.
 std::string title_of(const Problem& problem) {
   return std::to_string(problem.m) + " x " + std::to_string(problem.n) + " x " +
@@ -109,6 +120,8 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       store_(std::move(store)),
       maker_(*this, *device_, *store_, compile_seconds(options)),
       provisional_(*device_, *store_),
+      recent_(options.most_provisional_plans,
+              [this](const Plan& plan) { provisional_.note_calls_of(plan); }),
       workspaces_(*device_),
       tuning_(*device_, *store_, make_worker(options, *device_, *store_), options.shared_binaries),
       background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
@@ -118,16 +131,22 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
 
 Context::~Context() {
   freeze();
+  recent_.clear();
   note_calls();
 }
 
-const Plan& Context::plan(const CheckedCall& call, StreamHandle stream,
-                          std::optional<Policy> call_policy, std::string_view name,
-                          double accepted_loss) {
+bool Context::keeps(KeptFor kept_for) const {
+  return kept_for == KeptFor::kContext || provisional_.size() < options_.most_provisional_plans;
+}
+
+std::shared_ptr<const Plan> Context::find_or_make(const CheckedCall& call, StreamHandle stream,
+                                                  std::optional<Policy> call_policy,
+                                                  std::string_view name, double accepted_loss,
+                                                  KeptFor kept_for) {
   const Plan* existing = plans_.find(call.key);
-  const bool needs_winner = call_policy == Policy::kTune || call_policy == Policy::kFail;
   const auto suffices = [&](const Plan& plan) {
-    return plan.is_final || !needs_winner || is_within(plan, accepted_loss);
+    return plan.is_final || (call_policy == Policy::kTune ? is_within(plan, accepted_loss)
+                                                          : call_policy != Policy::kFail);
   };
   if (existing != nullptr && suffices(*existing)) {
     if (!existing->is_final && !name.empty()) {
@@ -136,38 +155,42 @@ const Plan& Context::plan(const CheckedCall& call, StreamHandle stream,
     if (!existing->is_final && call_policy == Policy::kTuneInBackground) {
       background_.add(existing->problem);
     }
-    return *existing;
+    return kept(*existing);
   }
   if (!device_->stream_id(stream)) {
-    return plan_during_capture(call);
+    return plan_during_capture(call, kept_for);
   }
-  const std::int64_t tuned_before = tuning_.tuned();
+  const std::int64_t changes_before = store_->changes();
   PlanMaker::Miss miss(maker_, call);
   const Policy policy = call_policy.value_or(options_.policy);
   std::unique_ptr<Plan> new_plan = make_plan(miss, policy, accepted_loss);
   // Another thread, or a tuning, may have added a plan meanwhile.
   existing = plans_.find(call.key);
   if (existing != nullptr && (existing->is_final || !new_plan->is_final)) {
-    return *existing;
+    return kept(*existing);
   }
   ++counters_.plans;
+  if (!new_plan->is_final && !keeps(kept_for)) {
+    store_->note_request(new_plan->problem, device_->identity(), 0, name);
+    return recent_.add(std::move(new_plan));
+  }
   const Plan& plan = plans_.add(std::move(new_plan));
   if (!plan.is_final) {
     store_->note_request(plan.problem, device_->identity(), 0, name);
-    note_calls();
-    await_winner(plan, tuned_before, compiling_under(policy));
+    await_winner(plan, changes_before, compiling_under(policy));
     if (policy == Policy::kTuneInBackground) {
       background_.add(plan.problem);
     }
   }
-  return plan.newest();
+  return kept(plan.newest());
 }
 
-const Plan& Context::plan_during_capture(const CheckedCall& call) {
+std::shared_ptr<const Plan> Context::plan_during_capture(const CheckedCall& call,
+                                                         KeptFor kept_for) {
   if (const Plan* existing = capture_plans_.find(call.key)) {
-    return *existing;
+    return kept(*existing);
   }
-  const std::int64_t tuned_before = tuning_.tuned();
+  const std::int64_t changes_before = store_->changes();
   PlanMaker::Miss miss(maker_, call);
   std::unique_ptr<Plan> plan =
       is_empty(call.problem()) ? maker_.empty(call) : maker_.from_loaded(miss);
@@ -178,15 +201,19 @@ const Plan& Context::plan_during_capture(const CheckedCall& call) {
                         "; call once with this problem before the capture");
   }
   ++counters_.fallbacks;
+  if (!plan->is_final && !keeps(kept_for)) {
+    store_->note_request(plan->problem, device_->identity(), 0);
+    return plan;
+  }
   const Plan& added = capture_plans_.add(std::move(plan));
   if (!added.is_final) {
     store_->note_request(added.problem, device_->identity(), 0);
-    await_winner(added, tuned_before, Compiling::kForbidden);
+    await_winner(added, changes_before, Compiling::kForbidden);
     if (options_.policy == Policy::kTuneInBackground) {
       background_.add(added.problem);
     }
   }
-  return added;
+  return kept(added);
 }
 
 const Plan& Context::plan_without_workspace(const Plan& plan) {
@@ -342,12 +369,17 @@ Context::TunedMiss Context::tune_missing(const Problem& canonical, std::int64_t 
   tuning.budget = options_.budget;
   const BackgroundTuner::Interruption interruption(background_);
   const double limit = search_limits_of(tuning.rigor, tuning.budget).seconds;
-  std::ostringstream sentence;
-  sentence << "a call tunes " << title_of(canonical);
-  if (std::isfinite(limit)) {
-    sentence << ", in at most " << limit << " s";
-  }
-  log_info(sentence.str());
+  const std::string at_most =
+      std::isfinite(limit) ? ", in at most " + four_digits(limit) + " s" : "";
+  log_info("a call tunes " + title_of(canonical) + at_most);
+  const auto begin = std::chrono::steady_clock::now();
+  tuning.on_progress = [&](const Progress&) {
+    const bool is_long = std::chrono::steady_clock::now() - begin >= kSilence;
+    if (is_long && !has_told_of_tuning_.exchange(true)) {
+      log_info_on_terminal("a first call tunes " + title_of(canonical) + ", once" + at_most +
+                           "; TUNEDGEMM_LOG=info tells more, TUNEDGEMM_LOG=off nothing");
+    }
+  };
   TuneResult result = tuning_.tune_missing(canonical, tuning, tuned_before);
   if (result.record) {
     log_info("the call's winner for " + title_of(canonical) + " is of the family " +
@@ -406,10 +438,10 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   return BackgroundTuner::Outcome::kDone;
 }
 
-void Context::await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling) {
+void Context::await_winner(const Plan& plan, std::int64_t changes_before, Compiling compiling) {
   provisional_.add(plan);
-  // A tuning that ended before add() did not see the plan.
-  if (tuning_.tuned() != tuned_before) {
+  // A tuning that ended before add(), or a look of winner_watch_, did not see the plan.
+  if (store_->changes() != changes_before) {
     if (const std::optional<Hit> hit = find_winner(plan.problem)) {
       replace_plans(plan.problem, *hit, compiling);
     }
@@ -418,18 +450,26 @@ void Context::await_winner(const Plan& plan, std::int64_t tuned_before, Compilin
 }
 
 bool Context::use_winners_of_others() {
-  const std::vector<Problem> problems = provisional_.problems();
-  const std::int64_t changes = problems.empty() ? changes_seen_ : store_->refresh();
-  bool plans_wait = false;
-  for (const Problem& problem : problems) {
-    const std::optional<Hit> hit = changes == changes_seen_ ? std::nullopt : find_winner(problem);
-    plans_wait |= !hit || !replace_plans(problem, *hit, Compiling::kForbidden);
+  if (provisional_.size() == 0) {
+    return false;
   }
-  changes_seen_ = changes;
-  return plans_wait;
+  // A plan that is added after this look-up compares changes() itself, in await_winner().
+  const std::int64_t changes = store_->refresh();
+  if (changes != changes_seen_) {
+    changes_seen_ = changes;
+    for (const Problem& problem :
+         provisional_.problems_among(store_->tuned_problems(device_->identity()))) {
+      if (const std::optional<Hit> hit = find_winner(problem)) {
+        replace_plans(problem, *hit, Compiling::kForbidden);
+      }
+    }
+    recent_.clear();
+  }
+  return provisional_.size() > 0;
 }
 
 bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling) {
+  recent_.clear();
   try {
     return provisional_.replace(canonical, [&](const Plan& plan) -> const Plan* {
       auto successor = maker_.from_winner(call_of_plan(plan.key), hit, compiling);
@@ -451,6 +491,7 @@ std::string Context::report() {
   const DeviceIdentity& identity = device_->identity();
   const StoreHealth health = store_->health();
   std::ostringstream text;
+  text.imbue(std::locale::classic());  // the program's may group digits
   text << "device     " << identity.name << " (" << identity.backend << ")\n"
        << "toolchain  " << device_->toolchain().compiler << ", " << device_->toolchain().driver
        << "\n"

@@ -7,6 +7,7 @@
 // long as the context.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "runtime/calls/plan_cache.h"
 #include "runtime/context/plan_maker.h"
 #include "runtime/context/provisional_plans.h"
+#include "runtime/context/recent_plans.h"
 #include "runtime/context/winner_watch.h"
 #include "runtime/context/workspace_pool.h"
 #include "runtime/device.h"
@@ -57,6 +59,9 @@ struct ContextOptions {
   /// Starts the worker (worker_process.h) that runs candidates. Empty: candidates run in this
   /// process.
   std::vector<std::string> worker_command;
+  /// The number of provisional plans that are kept for the life of the context, and that of
+  /// RecentPlans: 32768 M of a layer, or four layers of a server with up to 8192 tokens a step.
+  std::size_t most_provisional_plans = 1 << 15;
   /// A private folder in which contexts of equal devices share what they compile (BinaryCache), or
   /// empty.
   std::filesystem::path shared_binaries;
@@ -91,7 +96,16 @@ class Context {
   /// does not compile for such a problem either; for it, 0 is kUsualAcceptedLoss.
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {},
-                   double accepted_loss = 0);
+                   double accepted_loss = 0) {
+    return *find_or_make(call, stream, call_policy, name, accepted_loss, KeptFor::kContext);
+  }
+  /// The same under the context's policy, for one launch. If there are already many provisional
+  /// plans, a new one lives only as long as the result and a bounded set (RecentPlans).
+  std::shared_ptr<const Plan> plan_for_launch(const CheckedCall& call, StreamHandle stream) {
+    return find_or_make(call, stream, {}, {}, 0, KeptFor::kLaunch);
+  }
+  /// A plan of plan_for_launch() that is not in find_plan(); null if there is none.
+  std::shared_ptr<const Plan> find_recent(const CallKey& key) const { return recent_.find(key); }
   /// See PlanMaker.
   const std::string& description(const Plan& plan) { return maker_.description(plan); }
   double described_loss(const Plan& plan) { return maker_.described_loss(plan); }
@@ -144,6 +158,12 @@ class Context {
   Context(const ContextOptions& options, std::unique_ptr<Device> device,
           std::unique_ptr<Store> store);
 
+  enum class KeptFor { kContext, kLaunch };
+  std::shared_ptr<const Plan> find_or_make(const CheckedCall& call, StreamHandle stream,
+                                           std::optional<Policy> call_policy, std::string_view name,
+                                           double accepted_loss, KeptFor kept_for);
+  /// Whether a new provisional plan may be kept for the life of the context.
+  bool keeps(KeptFor kept_for) const;
   std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy, double accepted_loss);
   /// The plan of a kernel of another M whose expected loss is at most this; null if there is none.
   std::unique_ptr<Plan> plan_within(PlanMaker::Miss& miss, double accepted_loss);
@@ -156,7 +176,7 @@ class Context {
   std::unique_ptr<Plan> plan_of_stored(PlanMaker::Miss& miss);
   /// The plan of a call during a stream capture, which may only use a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
-  const Plan& plan_during_capture(const CheckedCall& call);
+  std::shared_ptr<const Plan> plan_during_capture(const CheckedCall& call, KeptFor kept_for);
   /// The error message if policy `stored` finds no kernel.
   std::string why_not_stored(const Problem& problem);
   std::optional<Hit> find_winner(const Problem& canonical);
@@ -169,9 +189,9 @@ class Context {
 
   BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
                                               const BackgroundTuner::MustEnd& must_end);
-  /// Registers the plan, to be replaced once the problem has a winner. `tuned_before` is the value
-  /// of TuningSession::tuned() before the plan was made.
-  void await_winner(const Plan& plan, std::int64_t tuned_before, Compiling compiling);
+  /// Registers the plan, to be replaced once the problem has a winner. `changes_before` is the value
+  /// of Store::changes() before the plan was made.
+  void await_winner(const Plan& plan, std::int64_t changes_before, Compiling compiling);
   /// Replaces provisional plans if other processes have stored the winners. Does not compile.
   /// Returns whether any plan stays. Called on the thread of winner_watch_.
   bool use_winners_of_others();
@@ -188,9 +208,11 @@ class Context {
   PlanCache plans_without_workspace_;
   PlanMaker maker_;
   ProvisionalPlans provisional_;
+  RecentPlans recent_;
   WorkspacePool workspaces_;
   TuningSession tuning_;
   Counters counters_;
+  std::atomic<bool> has_told_of_tuning_{false};
   std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_
   // These two are declared last, because their threads use all members above.
   BackgroundTuner background_;

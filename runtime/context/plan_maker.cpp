@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "kernel_templates/base/log.h"
+#include "kernel_templates/base/number_text.h"
 #include "runtime/context/context.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
@@ -16,17 +17,14 @@ namespace {
 
 // At most this many candidates, the best first, are looked up in the store.
 constexpr std::size_t kLookedUp = 32;
-
-std::string microseconds(double us) {
-  const std::string text = std::to_string(us);
-  return text.substr(0, text.find('.') + 3) + " us";
-}
+// The searches that found nothing are forgotten when there are so many.
+constexpr std::size_t kMostWithoutKernel = 4096;
 
 KernelOrigin origin_of(const Hit& hit) {
   const bool is_exact = hit.match == Match::kExact;
   return {.kind = is_exact ? Origin::kTuned : Origin::kStale,
           .text = std::string(is_exact ? "tuned" : "stale") + ", " +
-                  microseconds(hit.record.measurement.median_us),
+                  fixed(hit.record.measurement.median_us, 2) + " us",
           .winner = hit.record};
 }
 
@@ -177,6 +175,9 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
   // A binary that did not load may load later, when there is memory again.
   if (plan == nullptr && kernels_.counters().not_loaded == not_loaded) {
     const std::scoped_lock lock(without_kernel_mutex_);
+    if (without_kernel_.size() >= kMostWithoutKernel) {
+      without_kernel_.clear();
+    }
     without_kernel_[problem] = seen;
   }
   return plan;

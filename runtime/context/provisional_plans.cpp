@@ -1,35 +1,49 @@
 #include "runtime/context/provisional_plans.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 
 namespace tunedgemm::internal {
 
 void ProvisionalPlans::add(const Plan& plan) {
+  bool has_doubled = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    plans_[fingerprint(plan.problem)].push_back(&plan);
+    has_doubled = 2 * ++added_ >= ++size_;
+  }
+  if (has_doubled) {
+    note_calls();
+  }
+}
+
+std::size_t ProvisionalPlans::size() const {
   const std::scoped_lock lock(mutex_);
-  plans_.push_back(&plan);
+  return size_;
 }
 
 void ProvisionalPlans::note_calls() {
   const std::scoped_lock lock(mutex_);
-  for (const Plan* plan : plans_) {
-    note_calls_of(*plan);
+  added_ = 0;
+  for (const auto& [problem, plans] : plans_) {
+    for (const Plan* plan : plans) {
+      note_calls_of(*plan);
+    }
   }
 }
 
-void ProvisionalPlans::note_calls_of(const Plan& plan) {
+void ProvisionalPlans::note_calls_of(const Plan& plan) const {
   if (const std::int64_t calls = plan.calls.exchange(0, std::memory_order_relaxed); calls > 0) {
     store_.note_request(plan.problem, device_.identity(), calls);
   }
 }
 
-std::vector<Problem> ProvisionalPlans::problems() {
+std::vector<Problem> ProvisionalPlans::problems_among(
+    const std::unordered_set<std::string>& fingerprints) const {
   const std::scoped_lock lock(mutex_);
   std::vector<Problem> problems;
-  for (const Plan* plan : plans_) {
-    if (std::find(problems.begin(), problems.end(), plan->problem) == problems.end()) {
-      problems.push_back(plan->problem);
+  for (const std::string& fingerprint : fingerprints) {
+    if (const auto found = plans_.find(fingerprint); found != plans_.end()) {
+      problems.push_back(found->second.front()->problem);
     }
   }
   return problems;
@@ -37,11 +51,13 @@ std::vector<Problem> ProvisionalPlans::problems() {
 
 bool ProvisionalPlans::replace(const Problem& canonical,
                                const std::function<const Plan*(const Plan&)>& make) {
-  const auto is_of_problem = [&](const Plan* plan) { return plan->problem == canonical; };
+  const std::string problem = fingerprint(canonical);
   std::vector<const Plan*> old;
   {
     const std::scoped_lock lock(mutex_);
-    std::copy_if(plans_.begin(), plans_.end(), std::back_inserter(old), is_of_problem);
+    if (const auto found = plans_.find(problem); found != plans_.end()) {
+      old = found->second;
+    }
   }
   for (const Plan* plan : old) {
     if (const Plan* successor = make(*plan)) {
@@ -50,10 +66,18 @@ bool ProvisionalPlans::replace(const Problem& canonical,
     }
   }
   const std::scoped_lock lock(mutex_);
-  std::erase_if(plans_, [&](const Plan* plan) {
-    return is_of_problem(plan) && plan->successor.load(std::memory_order_relaxed) != nullptr;
+  const auto found = plans_.find(problem);
+  if (found == plans_.end()) {
+    return true;
+  }
+  size_ -= std::erase_if(found->second, [](const Plan* plan) {
+    return plan->successor.load(std::memory_order_relaxed) != nullptr;
   });
-  return std::none_of(plans_.begin(), plans_.end(), is_of_problem);
+  const bool none_is_left = found->second.empty();
+  if (none_is_left) {
+    plans_.erase(found);
+  }
+  return none_is_left;
 }
 
 }  // namespace tunedgemm::internal

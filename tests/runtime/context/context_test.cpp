@@ -197,6 +197,21 @@ TEST_CASE("The error for a wrong call names the wrong value") {
   CHECK_THAT(refused({.m = 8, .n = 8, .k = 8}, odd), ContainsSubstring("aligned to 1"));
 }
 
+TEST_CASE(
+    "Memory that cannot be read is refused by the first launch, whatever was refused before") {
+  const auto context = host_context("", tunedgemm::Policy::kStored);
+  const Matrices matrices(4, 4, 4);
+  const auto refused = [&](const tunedgemm::Buffers& buffers) {
+    CHECK(status_of([&] { tunedgemm::tuned_matmul(context, {.m = 4, .n = 4, .k = 4}, buffers); }) ==
+          tunedgemm::Status::kInvalidArgument);
+    return std::string(tunedgemm_error_message());
+  };
+  CHECK_THAT(refused({}), ContainsSubstring("null"));
+  tunedgemm::Buffers unreadable = matrices.buffers();
+  unreadable.a = reinterpret_cast<const void*>(std::uintptr_t{0x7ffffffff000});
+  CHECK_THAT(refused(unreadable), ContainsSubstring("A at 0x7ffffffff000"));
+}
+
 TEST_CASE("A number outside its enumeration is refused, whatever was called before") {
   const auto context = host_context("", tunedgemm::Policy::kCompile);
   Matrices matrices(8, 8, 8);

@@ -279,6 +279,18 @@ TEST_CASE("Policy fail for one call refuses a problem that has run without a win
   context->plan(call.checked(), {});
   CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail), CallError);
   CHECK_NOTHROW(context->plan(call.checked(), {}, Policy::kStored));
+  // No loss is accepted: only policies tune and compile know it.
+  CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail, "", 100), CallError);
+}
+
+TEST_CASE("Policy fail with an accepted loss does not depend on earlier calls") {
+  const TemporaryFolder folder;
+  host_context(folder, Policy::kTune)->plan(HostCall(8, 51, 31).checked(), {});
+  const auto context = host_context(folder, Policy::kStored);
+  const HostCall call(9, 51, 31);
+  CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail, "", 100), CallError);
+  CHECK(context->plan(call.checked(), {}).origin.tuned_m == 8);
+  CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail, "", 100), CallError);
 }
 
 TEST_CASE(

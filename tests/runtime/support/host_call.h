@@ -15,7 +15,7 @@
 
 namespace tunedgemm::internal {
 
-inline std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy policy) {
+inline ContextOptions host_options(const TemporaryFolder& folder, Policy policy) {
   ContextOptions options;
   options.backend = &host_backend();
   options.device.host_threads = 2;
@@ -23,7 +23,11 @@ inline std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Poli
   options.policy = policy;
   options.rigor = Rigor::kQuick;
   options.budget = {.seconds = 0.5, .candidates = 2};
-  return Context::create(options);
+  return options;
+}
+
+inline std::unique_ptr<Context> host_context(const TemporaryFolder& folder, Policy policy) {
+  return Context::create(host_options(folder, policy));
 }
 
 class HostCall {
