@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 using sqlite::Connection;
 using sqlite::Statement;
 
-// Other processes tune these keys, or were killed while they did: their rows stay.
+// Other processes tune these keys: their rows stay.
 constexpr const char* kNotLeased =
     " AND NOT EXISTS (SELECT 1 FROM lease l WHERE (l.problem, l.device, l.toolchain) = "
     "(x.problem, x.device, x.toolchain))";
@@ -137,6 +137,7 @@ std::int64_t delete_surplus(Connection& connection, const std::string& table,
 // `bytes_after` is an estimate.
 GcResult delete_garbage(Connection& connection, std::int64_t max_bytes) {
   GcResult result;
+  end_dead_leases(connection);
   connection.execute(kListWinners);
   result.void_winners = connection.integer("SELECT count(*) FROM temp.doomed WHERE is_void");
   result.replaced_winners =

@@ -12,28 +12,35 @@ namespace {
 constexpr std::int64_t kSilentSeconds = 15 * 60;
 
 struct LeaseRow {
+  KeyRows key;
   ProcessIdentity process;
   std::string token;
   std::int64_t renewed = 0;
   std::string family, knobs, family_fingerprint;  // of the candidate in flight; empty if none
 };
 
-std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningKey& key) {
-  sqlite::Statement find(
-      connection,
-      "SELECT l.host, l.boot, l.pid, l.pid_started, l.token, l.renewed, "
-      "c.family, c.knobs, l.in_flight_family_fingerprint "
-      "FROM lease l JOIN problem p ON p.id = l.problem JOIN device d ON d.id = l.device "
-      "JOIN toolchain t ON t.id = l.toolchain LEFT JOIN config c ON c.id = l.in_flight "
-      "WHERE p.fingerprint = ? AND d.fingerprint = ? AND t.fingerprint = ?");
-  find.bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain));
-  if (!find.step()) {
-    return std::nullopt;
-  }
+// The columns of read_lease().
+constexpr const char* kSelect =
+    "SELECT l.problem, l.device, l.toolchain, l.host, l.boot, l.pid, l.pid_started, l.token, "
+    "l.renewed, c.family, c.knobs, l.in_flight_family_fingerprint "
+    "FROM lease l LEFT JOIN config c ON c.id = l.in_flight ";
+
+LeaseRow read_lease(const sqlite::Statement& lease) {
   LeaseRow row;
-  find.read(row.process.host, row.process.boot, row.process.pid, row.process.started, row.token,
-            row.renewed, row.family, row.knobs, row.family_fingerprint);
+  lease.read(row.key.problem, row.key.device, row.key.toolchain, row.process.host, row.process.boot,
+             row.process.pid, row.process.started, row.token, row.renewed, row.family, row.knobs,
+             row.family_fingerprint);
   return row;
+}
+
+std::optional<LeaseRow> find_lease(sqlite::Connection& connection, const TuningKey& key) {
+  sqlite::Statement find(connection,
+                         std::string(kSelect) +
+                             "JOIN problem p ON p.id = l.problem JOIN device d ON d.id = l.device "
+                             "JOIN toolchain t ON t.id = l.toolchain "
+                             "WHERE p.fingerprint = ? AND d.fingerprint = ? AND t.fingerprint = ?");
+  find.bind(fingerprint(key.problem), fingerprint(key.device), fingerprint(key.toolchain));
+  return find.step() ? std::optional(read_lease(find)) : std::nullopt;
 }
 
 bool is_alive(const LeaseRow& row) {
@@ -43,7 +50,11 @@ bool is_alive(const LeaseRow& row) {
   return alive == Liveness::kAlive || (alive == Liveness::kUnknown && is_recent);
 }
 
-void reject_as_crashed(sqlite::Connection& connection, const KeyRows& key, const LeaseRow& row) {
+// The candidate in flight, if there is one.
+void reject_as_crashed(sqlite::Connection& connection, const LeaseRow& row) {
+  if (row.family.empty()) {
+    return;
+  }
   TrialRecord trial;
   trial.family = row.family;
   trial.config = parse_config(row.knobs).value_or(Config());
@@ -51,7 +62,7 @@ void reject_as_crashed(sqlite::Connection& connection, const KeyRows& key, const
   trial.rejection = Rejection{Reason::kCrashed, "it was in flight when the tuning of process " +
                                                     std::to_string(row.process.pid) + " on " +
                                                     row.process.host + " ended"};
-  put_trial(connection, key, trial);
+  put_trial(connection, row.key, trial);
 }
 
 constexpr const char* kOfThisHolder =
@@ -70,10 +81,10 @@ bool claim_lease(sqlite::Connection& connection, const TuningKey& key, const Lea
   if (row && is_alive(*row)) {
     return false;
   }
-  const KeyRows rows = key_rows(connection, key);
-  if (row && !row->family.empty()) {
-    reject_as_crashed(connection, rows, *row);
+  if (row) {
+    reject_as_crashed(connection, *row);
   }
+  const KeyRows rows = key_rows(connection, key);
   connection.insert("INSERT OR REPLACE", "lease",
                     {{"problem", rows.problem},
                      {"device", rows.device},
@@ -95,14 +106,30 @@ void release_lease(sqlite::Connection& connection, const TuningKey& key,
   // device unusable.
   const auto row = find_lease(connection, key);
   const bool is_own = row && row->process == process && row->token == holder.token;
-  if (is_own && !row->family.empty()) {
-    reject_as_crashed(connection, rows, *row);
+  if (is_own) {
+    reject_as_crashed(connection, *row);
   }
   sqlite::Statement remove(connection,
                            std::string("DELETE FROM lease") + kOfThisHolder + " AND token = ?");
   remove.bind(rows.problem, rows.device, rows.toolchain, process.host, process.boot, process.pid,
               process.started, holder.token);
   remove.run();
+}
+
+void end_dead_leases(sqlite::Connection& connection) {
+  std::vector<LeaseRow> dead;
+  for (sqlite::Statement leases(connection, kSelect); leases.step();) {
+    if (LeaseRow row = read_lease(leases); !is_alive(row)) {
+      dead.push_back(std::move(row));
+    }
+  }
+  for (const LeaseRow& row : dead) {
+    reject_as_crashed(connection, row);
+    sqlite::Statement(connection,
+                      "DELETE FROM lease WHERE problem = ? AND device = ? AND toolchain = ?")
+        .bind(row.key.problem, row.key.device, row.key.toolchain)
+        .run();
+  }
 }
 
 void renew_lease(sqlite::Connection& connection, const TuningKey& key,

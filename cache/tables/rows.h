@@ -213,6 +213,8 @@ bool is_held(sqlite::Connection& connection, const TuningKey& key);
 /// holder left in flight becomes a trial rejected as kCrashed.
 bool claim_lease(sqlite::Connection& connection, const TuningKey& key, const LeaseHolder& holder);
 void release_lease(sqlite::Connection& connection, const TuningKey& key, const LeaseHolder& holder);
+/// Deletes the leases that claim_lease() would take over; a candidate in flight becomes a crash.
+void end_dead_leases(sqlite::Connection& connection);
 
 /// No effect if the process does not hold the lease.
 void renew_lease(sqlite::Connection& connection, const TuningKey& key,

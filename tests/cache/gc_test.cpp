@@ -231,6 +231,34 @@ TEST_CASE("Unfinished tunings, leases and requests of missing problems survive")
   check_whole(options.path);
 }
 
+TEST_CASE("The lease of a process that was killed ends, and its candidate in flight has crashed") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto other = Store::open(options);
+  const Lease lease = other->acquire(old_key(1), 0);
+  other->put_trial(old_key(1), sample::trial(64, 20));
+  other->mark_in_flight(old_key(1), "sample", sample::trial(256, 1).config,
+                        sample::trial(256, 1).family_fingerprint);
+  const auto store = Store::open(options);
+  put(*store, sample::key(2));
+  REQUIRE(count(options.path, "lease WHERE in_flight IS NOT NULL") == 1);
+  open_file(options.path).execute("UPDATE lease SET pid_started = pid_started + 1");
+  store->collect_garbage({.mode = GcOptions::Mode::kDryRun});
+  CHECK(count(options.path, "lease") == 1);
+  store->collect_garbage();
+  CHECK(count(options.path, "lease") == 0);
+  // No tuning reads the trials of an old toolchain without a winner.
+  CHECK(store->trials(old_key(1)).empty());
+
+  const Lease current = other->acquire(sample::key(3), 0);
+  other->mark_in_flight(sample::key(3), "sample", sample::trial(256, 1).config,
+                        sample::trial(256, 1).family_fingerprint);
+  open_file(options.path).execute("UPDATE lease SET pid_started = pid_started + 1");
+  store->collect_garbage();
+  REQUIRE(store->trials(sample::key(3)).size() == 1);
+  CHECK(store->trials(sample::key(3)).front().rejection->reason == Reason::kCrashed);
+}
+
 TEST_CASE("A size limit deletes the oldest trials first, the finals' last, and never a crash") {
   const TemporaryFolder folder;
   const auto options = sample::options(folder.path() / "cache.db");
