@@ -97,7 +97,9 @@ class CompileProcesses::Process {
   Answer receive(ChildProcess::Clock::time_point deadline) {
     Answer answer;
     std::string line;
-    while (child_.receive(line, deadline) == ChildProcess::Received::kLine) {
+    // Also while lines keep coming.
+    while (ChildProcess::Clock::now() < deadline &&
+           child_.receive(line, deadline) == ChildProcess::Received::kLine) {
       if (line == kCompiled || line == kRejected || line == kFailed) {
         answer.word = line;
         break;
