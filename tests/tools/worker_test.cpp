@@ -50,7 +50,7 @@ TEST_CASE(
       compiler(shell,
                "naive_mnk*) make '*(volatile int*)1 = 0' ;;\n"
                "reordered_mkn*BLOCK_N=512*) make '__builtin_trap()' ;;\n"
-               "transposed_b*PARTIAL_SUMS=32*) make 'for (;;) asm(\"\")' ;;\n"
+               "transposed_b*PARTIAL_SUMS=32*SWAP_AB=0*) make 'for (;;) asm(\"\")' ;;\n"
                "*PREFETCH=0*) kill -SEGV $$ ;;\n");
   std::ofstream(shell.folder() / "list.csv") << "f64,nn,40,24,16\nf32,nn,40,24,16\n";
   const std::string command =
