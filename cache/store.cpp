@@ -292,9 +292,7 @@ std::int64_t Store::changes() const {
 std::int64_t Store::refresh() {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
-    if (archive.pending().has_many_requests()) {
-      archive.write_pending();
-    }
+    archive.write_surplus_requests();
     archive.refresh();
   });
   return archive.changes();

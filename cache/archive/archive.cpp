@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "cache/file/location.h"
 #include "cache/file/set_aside.h"
@@ -122,6 +124,19 @@ void Archive::write_pending() {
   }
 }
 
+void Archive::write_surplus_requests() {
+  while (const Work surplus = pending_.take_surplus_requests()) {
+    {
+      const DatabaseUse use;
+      const std::lock_guard lock(databases_);
+      if (file_ && file_->writable) {
+        write_or_keep({surplus}, Otherwise::kWriteLater);
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a look-up that waits goes first
+  }
+}
+
 bool Archive::write(const Work& work, Otherwise otherwise) {
   std::vector<Work> works;
   const DatabaseUse use;
@@ -131,6 +146,10 @@ bool Archive::write(const Work& work, Otherwise otherwise) {
     works.push_back(pending);
   }
   works.push_back(work);
+  return write_or_keep(std::move(works), otherwise);
+}
+
+bool Archive::write_or_keep(std::vector<Work> works, Otherwise otherwise) {
   if (write_to_file(works)) {
     return true;
   }

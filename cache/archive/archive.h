@@ -63,6 +63,9 @@ class Archive {
   /// undone, with a warning. Returns whether the work was done in the file.
   bool write(const Work& work, Otherwise otherwise);
   void write_pending();
+  /// If a thousand requests wait, writes most of them, a few at a time. Forgets them if the file is
+  /// not writable.
+  void write_surplus_requests();
 
   /// Selects the databases to query: all that have the views for programs, or only those with this
   /// version's tables.
@@ -123,6 +126,7 @@ class Archive {
   /// Whether a violated constraint throws, or undoes only its own work, with a warning.
   enum class Violations { kThrown, kLeftOut };
   void run(const std::vector<Work>& works, sqlite::Connection& connection, Violations violations);
+  bool write_or_keep(std::vector<Work> works, Otherwise otherwise);
   bool write_to_file(const std::vector<Work>& works);
   void write_to_memory(const std::vector<Work>& works);
   void write_what_is_left();

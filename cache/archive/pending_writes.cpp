@@ -6,7 +6,8 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr std::size_t kMostTrials = 16;
-constexpr std::size_t kManyRequests = 4096;
+constexpr std::size_t kManyRequests = 1024;
+constexpr std::size_t kRequestsAtOnce = 64;
 constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
@@ -46,9 +47,20 @@ void PendingWrites::add_family(const std::string& name, const std::string& finge
   families_[name] = fingerprint;
 }
 
-bool PendingWrites::has_many_requests() const {
+Work PendingWrites::take_surplus_requests() {
   const std::lock_guard lock(mutex_);
-  return requests_.size() >= kManyRequests;
+  if (requests_.size() < kManyRequests) {
+    return {};
+  }
+  std::vector<PendingRequest> some;
+  for (std::size_t count = 0; count < kRequestsAtOnce; ++count) {
+    some.push_back(std::move(requests_.extract(requests_.begin()).mapped()));
+  }
+  return [some = std::move(some)](sqlite::Connection& connection) {
+    for (const PendingRequest& pending : some) {
+      add_calls(connection, pending.request, pending.device);
+    }
+  };
 }
 
 bool PendingWrites::has_trials() const {

@@ -736,6 +736,33 @@ TEST_CASE("Store forgets the winners and trials of the given keys alone") {
   CHECK(store->forget({sample::key(64)}) == ForgetResult());
 }
 
+TEST_CASE("A thousand requests are written while the store is open, and each counts once") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  constexpr int kRequests = 1500;
+  {
+    const auto store = Store::open(options);
+    const auto written = [&] {
+      return sqlite::Connection::open(options.path, sqlite::Connection::Mode::kReadOnly, 1000)
+          .integer("SELECT count(*) FROM request");
+    };
+    for (int m = 1; m <= kRequests; ++m) {
+      store->note_request(sample::problem(m), sample::device(), m);
+      if (m == 900) {
+        store->refresh();
+        CHECK(written() == 0);
+      }
+    }
+    store->refresh();
+    CHECK(written() > 400);
+  }
+  const std::vector<Request> requests = Store::open(options)->requests(sample::device());
+  CHECK(requests.size() == kRequests);
+  for (const Request& request : requests) {
+    CHECK(request.calls == request.problem.m);
+  }
+}
+
 TEST_CASE("A problem's request and name are forgotten with its last winner on the device") {
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
