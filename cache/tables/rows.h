@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -163,7 +164,10 @@ struct KernelKey {
   std::string compiler;
   int architecture = 0;
 
-  friend auto operator<=>(const KernelKey&, const KernelKey&) = default;
+  friend bool operator<(const KernelKey& left, const KernelKey& right) {
+    return std::tie(left.source, left.compiler, left.architecture) <
+           std::tie(right.source, right.compiler, right.architecture);
+  }
 };
 
 struct FoundKernels {
