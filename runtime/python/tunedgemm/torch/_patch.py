@@ -50,7 +50,8 @@ def _has_only_a_default_device(weight, bias):
 
 def _traced(input, weight, bias, policy):
     """The same in torch.compile, whose graph must have one operator for any shape. An exported program has none of ours."""
-    if torch.compiler.is_exporting() or not are_plain(weight, bias):
+    # The flag itself, since is_exporting() is traced as true by the torch.compile of PyTorch 2.11.
+    if torch.compiler._is_exporting_flag or not are_plain(weight, bias):
         return functional.linear(input, weight, bias)
     return (WITH_GRADIENT if torch.is_grad_enabled() else WITHOUT)(input, weight, bias, policy)
 
