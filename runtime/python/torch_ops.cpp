@@ -593,8 +593,8 @@ Tensor aten_linear(Operand& input, Operand& weight, Operand& bias) {
 
 // Whether a linear layer may have a kernel. PyTorch computes others, or refuses them.
 bool is_layer(Operand& input, Operand& weight, Operand& bias) {
-  constexpr tunedgemm_type types[] = {TUNEDGEMM_TYPE_F64, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F16,
-                                      TUNEDGEMM_TYPE_BF16};
+  constexpr tunedgemm_type kTypes[] = {TUNEDGEMM_TYPE_F64, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F16,
+                                       TUNEDGEMM_TYPE_BF16};
   input.read(), weight.read();
   const auto is_like_input = [&](const Operand& other) {
     return other.dtype == input.dtype && other.device == input.device;
@@ -602,7 +602,7 @@ bool is_layer(Operand& input, Operand& weight, Operand& bias) {
   const bool are_matrices =
       input.dimensions > 0 && weight.dimensions == 2 && is_like_input(weight) &&
       input.sizes[input.dimensions - 1] == weight.sizes[1] &&
-      std::any_of(std::begin(types), std::end(types),
+      std::any_of(std::begin(kTypes), std::end(kTypes),
                   [&](auto type) { return the_torch.dtypes[type] == input.dtype; });
   if (!are_matrices || !bias.tensor) {
     return are_matrices;
