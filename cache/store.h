@@ -299,8 +299,8 @@ class Store {
   void flush();
   std::vector<Request> requests(const DeviceIdentity& device) const;
 
-  /// The fingerprints of the problems that have a winner on the device, void and stale ones too. One
-  /// look-up, whatever the number of problems.
+  /// The fingerprints of the problems that have a winner on the device, void and stale ones too.
+  /// One look-up, whatever the number of problems.
   std::unordered_set<std::string> tuned_problems(const DeviceIdentity& device) const;
   /// All winners as stored, including void and stale ones.
   std::vector<Record> winners() const;

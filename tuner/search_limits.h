@@ -24,8 +24,8 @@ struct SearchLimits {
 /// A compilation may take this long even if less of the budget is left. Otherwise a tiny budget
 /// could compile nothing.
 constexpr double kLeastCompileSeconds = 2;
-/// If the budget has ended before any candidate was compiled, compilations in a worker may take this
-/// long together until one is valid.
+/// If the budget has ended before any candidate was compiled, compilations in a worker may take
+/// this long together until one is valid.
 constexpr double kOnlyCompileSeconds = 60;
 
 /// The rigor's numbers, overridden by those that the budget gives.

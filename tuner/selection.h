@@ -19,10 +19,10 @@
 namespace tunedgemm::internal {
 
 /// Whether an earlier rejection, with the same template, compiler and driver, still excludes the
-/// candidate. A crash always does, since it may cost the process or the device. Any other outcome of
-/// a run (a wrong result, a slow one) does unless the tuning is forced. A failure to compile or to
-/// load never does: the sources are the library's own and the candidates legal, so it tells about
-/// the memory, the disk or the limits of that moment, whatever the compiler reported.
+/// candidate. A crash always does, since it may cost the process or the device. Any other outcome
+/// of a run (a wrong result, a slow one) does unless the tuning is forced. A failure to compile or
+/// to load never does: the sources are the library's own and the candidates legal, so it tells
+/// about the memory, the disk or the limits of that moment, whatever the compiler reported.
 enum class Retry { kUnbuilt, kAllButCrashes };
 bool still_holds(Reason earlier, Retry retry);
 
@@ -51,9 +51,9 @@ struct Selection {
 };
 
 /// Selects at most `search_limits.candidates`, minus those reserved for refine(), and the baseline.
-/// Leaves out candidates whose earlier rejection still_holds(), except a default that was only slow.
-/// Earlier times affect only the order: the
-/// fastest candidates come early, other timed ones last.
+/// Leaves out candidates whose earlier rejection still_holds(), except a default that was only
+/// slow. Earlier times affect only the order: the fastest candidates come early, other timed ones
+/// last.
 Selection select(const Knowledge& knowledge, const SearchLimits& search_limits);
 
 /// Selects `search_limits.refinements` more candidates when half of select()'s have been tried.

@@ -103,8 +103,8 @@ class Archive {
   void warn(std::string sentence);
   /// The same for an unexpected exception.
   void warn_of_failure(const char* what) noexcept;
-  /// For health(). Returns whether the binary was not known to be damaged: a row of a read-only file
-  /// cannot be deleted, so every look-up finds it again.
+  /// For health(). Returns whether the binary was not known to be damaged: a row of a read-only
+  /// file cannot be deleted, so every look-up finds it again.
   bool note_damaged_binary(const KernelKey& key);
   std::int64_t unsaved_winners();
   StoreHealth health();

@@ -189,8 +189,8 @@ class Context {
 
   BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
                                               const BackgroundTuner::MustEnd& must_end);
-  /// Registers the plan, to be replaced once the problem has a winner. `changes_before` is the value
-  /// of Store::changes() before the plan was made.
+  /// Registers the plan, to be replaced once the problem has a winner. `changes_before` is the
+  /// value of Store::changes() before the plan was made.
   void await_winner(const Plan& plan, std::int64_t changes_before, Compiling compiling);
   /// Replaces provisional plans if other processes have stored the winners. Does not compile.
   /// Returns whether any plan stays. Called on the thread of winner_watch_.

@@ -56,7 +56,8 @@ class CandidateCompiler {
   /// Whether binary() of a candidate of start() would not wait.
   bool is_compiled(const Instance& candidate);
   /// Drops the compilation of a candidate of start(), if no other candidate has the same source and
-  /// it has not begun, or has failed for a reason that may have passed: binary() then compiles again.
+  /// it has not begun, or has failed for a reason that may have passed: binary() then compiles
+  /// again.
   void forget(const Instance& candidate);
 
   /// Waits for the binary if its compilation was started, else obtains it now. Throws DeviceError

@@ -10,12 +10,12 @@ namespace tunedgemm::internal {
 /// $TMPDIR, if it is an absolute path, and /tmp.
 std::vector<std::filesystem::path> temporary_places();
 
-/// The folder's name is tunedgemm-<pid>-XXXXXX. The folder holds a file `.lock`, which its maker keeps
-/// locked (flock) while the object lives; the lock works between PID namespaces and containers that
-/// share the place. The destructor removes the folder with its contents. If the maker was killed,
-/// the next PrivateFolder in the same place removes it: of the folders with that form of name, those
-/// of this user whose lock is free, and which contain no folder that is in use. A folder without
-/// the file is left alone.
+/// The folder's name is tunedgemm-<pid>-XXXXXX. The folder holds a file `.lock`, which its maker
+/// keeps locked (flock) while the object lives; the lock works between PID namespaces and
+/// containers that share the place. The destructor removes the folder with its contents. If the
+/// maker was killed, the next PrivateFolder in the same place removes it: of the folders with that
+/// form of name, those of this user whose lock is free, and which contain no folder that is in use.
+/// A folder without the file is left alone.
 class PrivateFolder {
  public:
   /// Creates the folder in the first of the temporary_places() that allows it and where no other

@@ -4,8 +4,8 @@
 //
 // Up to Python 3.13, the ending interpreter ends each other thread that wants the GIL back, by
 // pthread_exit(). That unwinds the thread's stack, but not through noexcept functions, such as
-// destructors and nanobind's dispatcher: std::terminate() then ends the process, and its exit status
-// is lost. Here such a thread waits until the process has ended, as from Python 3.14 on.
+// destructors and nanobind's dispatcher: std::terminate() then ends the process, and its exit
+// status is lost. Here such a thread waits until the process has ended, as from Python 3.14 on.
 
 #include <nanobind/nanobind.h>
 

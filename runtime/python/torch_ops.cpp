@@ -759,8 +759,8 @@ Operator if_served_operator() {
   return {"tuned_linear.if_served", if_served_kernel, std::string(kLayer) + "?"};
 }
 
-// The dispatch keys whose tensors and modes are PyTorch's. "Python" has subclasses, fake tensors and
-// modes, and Python registers it. Autograd, whose derivatives the layer adds, is none of them.
+// The dispatch keys whose tensors and modes are PyTorch's. "Python" has subclasses, fake tensors
+// and modes, and Python registers it. Autograd, whose derivatives the layer adds, is none of them.
 constexpr const char* kKeysOfPyTorch[] = {"CompositeImplicitAutograd",
                                           "FuncTorchDynamicLayerFrontMode",
                                           "PreDispatch",

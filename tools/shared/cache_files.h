@@ -14,7 +14,8 @@ namespace tunedgemm::internal {
 /// unchanged.
 std::unique_ptr<Store> open_file_for_reading(const std::filesystem::path& file);
 
-/// The files *.db directly in the folder, sorted, without hidden ones. Throws std::filesystem::filesystem_error if the folder cannot be read.
+/// The files *.db directly in the folder, sorted, without hidden ones. Throws
+/// std::filesystem::filesystem_error if the folder cannot be read.
 std::vector<std::filesystem::path> cache_files_in(const std::filesystem::path& folder);
 
 }  // namespace tunedgemm::internal

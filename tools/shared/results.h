@@ -23,8 +23,8 @@ std::string csv_text(const std::vector<Json>& rows);
 std::string csv_cell(std::string_view text);
 
 /// What write_file() does with an existing file that is not empty. kReplaceResults replaces a file
-/// with the same kind of results: its first line, or in JSON its text up to the first colon, is that
-/// of the new text.
+/// with the same kind of results: its first line, or in JSON its text up to the first colon, is
+/// that of the new text.
 enum class IfThere { kRefuse, kReplaceResults };
 
 /// Writes JSON or CSV. Throws std::runtime_error if the file cannot be written, or may not be

@@ -44,8 +44,8 @@ std::string field_name(std::string_view header);
 
 bool has_field(std::span<const Field> fields, std::string_view name);
 
-/// A shape that is written as it should be, but which the library does not compute. Lists count such
-/// lines by what() and go on.
+/// A shape that is written as it should be, but which the library does not compute. Lists count
+/// such lines by what() and go on.
 class NotComputable : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
@@ -68,12 +68,13 @@ Shape to_shape(std::span<const Field> fields);
 ///   JSON  An array of objects whose members are the fields. The name of the file ends in .json.
 ///
 /// What `tunedgemm export` writes as CSV or JSON is a list, too: fields about the winner are
-/// ignored, and the field "problem" has the whole shape, which the other fields must not contradict.
+/// ignored, and the field "problem" has the whole shape, which the other fields must not
+/// contradict.
 ///
 /// All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
 /// read_list() passes the fields of each line to `read`, and names the line if `read` throws. Lines
-/// that are NotComputable are skipped, unless all are; read_list() tells on standard error how many,
-/// and why.
+/// that are NotComputable are skipped, unless all are; read_list() tells on standard error how
+/// many, and why.
 using ReadFields = std::function<void(const std::vector<Field>& fields)>;
 void read_list(const std::string& path, const ReadFields& read);
 std::vector<Shape> parse_csv_shapes(std::string_view text);

@@ -68,7 +68,8 @@ class ScaledOptions {
     return found == words_.end() || found + 1 == words_.end() ? otherwise : *(found + 1);
   }
 
-  // Throws NotComputable. "rw" and "swz" tell of ROCm's scales, "ast" and "bst" of the kinds of NVIDIA's.
+  // Throws NotComputable. "rw" and "swz" tell of ROCm's scales, "ast" and "bst" of the kinds of
+  // NVIDIA's.
   void check() const {
     if (value("rw", "0") != "0" || value("ast", "0") == "1" || value("bst", "0") == "1") {
       throw NotComputable("scales for each row are not supported");

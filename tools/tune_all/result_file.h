@@ -52,11 +52,11 @@ class ResultFile {
 
   /// Finds what is tuned already. Imports an earlier file of the same name into the context's
   /// cache, since publish() will replace it; throws std::runtime_error if that is impossible.
-  /// Removes the shapes for which another process's file in
-  /// the folder has a sufficient winner of the context's device, and returns their number. An
-  /// audited shape is removed only if a file of this shard has it, written on another machine. With
-  /// automatic ladders, which continue from the winners of their layers, imports every file
-  /// instead. With TuneOptions::force no shape is removed.
+  /// Removes the shapes for which another process's file in the folder has a sufficient winner of
+  /// the context's device, and returns their number. An audited shape is removed only if a file of
+  /// this shard has it, written on another machine. With automatic ladders, which continue from the
+  /// winners of their layers, imports every file instead. With TuneOptions::force no shape is
+  /// removed.
   std::size_t resume(ShardOfList& part, Context& context, const TuneOptions& options);
 
   /// Creates the folder if it is missing. Throws std::runtime_error if files cannot be created
