@@ -530,7 +530,7 @@ void tunedgemm_set_log(tunedgemm_log_function function, void* user_data) {
     tunedgemm::internal::send_log_to(
         [=](tunedgemm::internal::LogLevel level, std::string_view sentence) {
           const bool is_warning = level == tunedgemm::internal::LogLevel::kWarning;
-          function(user_data, is_warning ? TUNEDGEMM_LOG_WARNING : TUNEDGEMM_LOG_INFO,
+          function(user_data, is_warning ? TUNEDGEMM_LOG_LEVEL_WARNING : TUNEDGEMM_LOG_LEVEL_INFO,
                    std::string(sentence).c_str());
         });
     return TUNEDGEMM_STATUS_OK;

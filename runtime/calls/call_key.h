@@ -98,7 +98,7 @@ inline CallKey call_key(const tunedgemm_problem& problem,
   key.activation = problem.activation;
   key.bias = problem.bias;
   key.numerics = problem.numerics;
-  key.launch_regime = TUNEDGEMM_LAUNCH_ISOLATED;
+  key.launch_regime = TUNEDGEMM_LAUNCH_REGIME_ISOLATED;
   key.zero = 0;
   key.alignments = alignments_of(buffers, !(buffers.beta == 0));
   key.scalars = scalars_of(buffers);

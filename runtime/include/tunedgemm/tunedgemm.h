@@ -236,10 +236,10 @@ typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
 
 /** The kernels around a launch on its stream. A plan is tuned for one regime, correct in both. */
 typedef enum tunedgemm_launch_regime TUNEDGEMM_INT32 {
-  TUNEDGEMM_LAUNCH_ISOLATED = 0, /**< Other kernels may run between the launches. */
+  TUNEDGEMM_LAUNCH_REGIME_ISOLATED = 0, /**< Other kernels may run between the launches. */
   /** Kernels of this library follow each other and may overlap. Any other kernel in between costs a
    * microsecond; it must not both start its successor early and write the launch's workspace. */
-  TUNEDGEMM_LAUNCH_BACK_TO_BACK = 1
+  TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK = 1
 } tunedgemm_launch_regime;
 
 /** Options of a plan. */
@@ -331,15 +331,15 @@ TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 
 /** Where the kernel of a plan comes from. */
 typedef enum tunedgemm_plan_origin TUNEDGEMM_INT32 {
-  TUNEDGEMM_ORIGIN_NOTHING = 0, /**< No kernel: D has no elements. */
-  TUNEDGEMM_ORIGIN_TUNED = 1,   /**< The problem's winner. */
-  TUNEDGEMM_ORIGIN_STALE = 2,   /**< The winner of a tuning with another compiler or driver. */
-  TUNEDGEMM_ORIGIN_OTHER_M = 3, /**< A stored kernel that was tuned for another M. */
+  TUNEDGEMM_PLAN_ORIGIN_NOTHING = 0, /**< No kernel: D has no elements. */
+  TUNEDGEMM_PLAN_ORIGIN_TUNED = 1,   /**< The problem's winner. */
+  TUNEDGEMM_PLAN_ORIGIN_STALE = 2,   /**< The winner of a tuning with another compiler or driver. */
+  TUNEDGEMM_PLAN_ORIGIN_OTHER_M = 3, /**< A stored kernel that was tuned for another M. */
   /** A stored kernel that a similar device's tuning chose, for this or another M. */
-  TUNEDGEMM_ORIGIN_OTHER_DEVICE = 4,
-  TUNEDGEMM_ORIGIN_NEAREST = 5,  /**< The stored kernel of the most similar tuned problem. */
-  TUNEDGEMM_ORIGIN_MODEL = 6,    /**< The cost model's choice. */
-  TUNEDGEMM_ORIGIN_LINKED_IN = 7 /**< The kernel in the library, which needs no compiler. */
+  TUNEDGEMM_PLAN_ORIGIN_OTHER_DEVICE = 4,
+  TUNEDGEMM_PLAN_ORIGIN_NEAREST = 5,  /**< The stored kernel of the most similar tuned problem. */
+  TUNEDGEMM_PLAN_ORIGIN_MODEL = 6,    /**< The cost model's choice. */
+  TUNEDGEMM_PLAN_ORIGIN_LINKED_IN = 7 /**< The kernel in the library, which needs no compiler. */
 } tunedgemm_plan_origin;
 
 /** The kernel that a plan runs now, and its tuning. Call tunedgemm_plan_info_init() first. Unless
@@ -450,8 +450,8 @@ TUNEDGEMM_API const char* tunedgemm_error_message(void);
 
 /** The importance of a message. */
 typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
-  TUNEDGEMM_LOG_INFO = 1,   /**< An expected event, such as a tuning that begins. */
-  TUNEDGEMM_LOG_WARNING = 2 /**< A problem that the library worked around. */
+  TUNEDGEMM_LOG_LEVEL_INFO = 1,   /**< An expected event, such as a tuning that begins. */
+  TUNEDGEMM_LOG_LEVEL_WARNING = 2 /**< A problem that the library worked around. */
 } tunedgemm_log_level;
 
 /** Receives a message, a sentence that lives during the call. Any thread may call it, one at a

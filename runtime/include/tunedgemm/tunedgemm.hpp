@@ -140,20 +140,21 @@ enum class Rigor : std::int32_t {
 
 /// The kernels around a launch on its stream; see tunedgemm_launch_regime.
 enum class LaunchRegime : std::int32_t {
-  kIsolated = TUNEDGEMM_LAUNCH_ISOLATED,        ///< other kernels may run between the launches
-  kBackToBack = TUNEDGEMM_LAUNCH_BACK_TO_BACK,  ///< kernels of this library follow each other
+  kIsolated = TUNEDGEMM_LAUNCH_REGIME_ISOLATED,  ///< other kernels may run between the launches
+  kBackToBack =
+      TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK,  ///< kernels of this library follow each other
 };
 
 /// Where the kernel of a plan comes from; see tunedgemm_plan_origin.
 enum class PlanOrigin : std::int32_t {
-  kNothing = TUNEDGEMM_ORIGIN_NOTHING,           ///< no kernel: D has no elements
-  kTuned = TUNEDGEMM_ORIGIN_TUNED,               ///< the problem's winner
-  kStale = TUNEDGEMM_ORIGIN_STALE,               ///< a winner, with another compiler or driver
-  kOtherM = TUNEDGEMM_ORIGIN_OTHER_M,            ///< a stored kernel tuned for another M
-  kOtherDevice = TUNEDGEMM_ORIGIN_OTHER_DEVICE,  ///< a stored kernel tuned on a similar device
-  kNearest = TUNEDGEMM_ORIGIN_NEAREST,           ///< of the most similar tuned problem
-  kModel = TUNEDGEMM_ORIGIN_MODEL,               ///< the cost model's choice
-  kLinkedIn = TUNEDGEMM_ORIGIN_LINKED_IN,        ///< the kernel in the library
+  kNothing = TUNEDGEMM_PLAN_ORIGIN_NOTHING,           ///< no kernel: D has no elements
+  kTuned = TUNEDGEMM_PLAN_ORIGIN_TUNED,               ///< the problem's winner
+  kStale = TUNEDGEMM_PLAN_ORIGIN_STALE,               ///< a winner, with another compiler or driver
+  kOtherM = TUNEDGEMM_PLAN_ORIGIN_OTHER_M,            ///< a stored kernel tuned for another M
+  kOtherDevice = TUNEDGEMM_PLAN_ORIGIN_OTHER_DEVICE,  ///< a stored kernel tuned on a similar device
+  kNearest = TUNEDGEMM_PLAN_ORIGIN_NEAREST,           ///< of the most similar tuned problem
+  kModel = TUNEDGEMM_PLAN_ORIGIN_MODEL,               ///< the cost model's choice
+  kLinkedIn = TUNEDGEMM_PLAN_ORIGIN_LINKED_IN,        ///< the kernel in the library
 };
 
 #ifdef __cpp_exceptions

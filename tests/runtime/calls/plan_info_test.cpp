@@ -246,7 +246,7 @@ TEST_CASE("The info fills a struct of an earlier version, and refuses senseless 
     CHECK(info.struct_size == size);
     CHECK(is_untouched_after(size));
   }
-  CHECK(info.origin == TUNEDGEMM_ORIGIN_LINKED_IN);
+  CHECK(info.origin == TUNEDGEMM_PLAN_ORIGIN_LINKED_IN);
   CHECK(info.median_us == 0);
   for (const std::size_t size : {std::size_t{0}, offsetof(tunedgemm_plan_info, candidates),
                                  sizeof info - 1, sizeof info + 8}) {

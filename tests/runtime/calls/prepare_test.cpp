@@ -124,7 +124,7 @@ TEST_CASE("A problem that occurs again has the same plan, and makes no other") {
   const auto problems = problems_of_sizes({4, 7, 4});
   tunedgemm_plan_options options;
   tunedgemm_plan_options_init(&options);
-  options.launch_regime = TUNEDGEMM_LAUNCH_BACK_TO_BACK;
+  options.launch_regime = TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK;
   Reports reports;
   CHECK(tunedgemm_prepare(context.get(), problems.data(), 3, &options, &Reports::add, &reports) ==
         TUNEDGEMM_STATUS_OK);

@@ -135,7 +135,7 @@ TEST_CASE("A function of the program receives the messages, among them that a ca
   tunedgemm::tuned_matmul(context, {.m = 8, .n = 9, .k = 10},
                           {.a = a.data(), .b = b.data(), .d = d.data()});
   CHECK(d == std::vector<float>(8 * 9, 10));
-  const Messages::value_type begin{TUNEDGEMM_LOG_INFO,
+  const Messages::value_type begin{TUNEDGEMM_LOG_LEVEL_INFO,
                                    "a call tunes 8 x 9 x 10, f32→f32 ieee, in at most 1 s"};
   CHECK(std::ranges::count(log.messages(), begin) == 1);
   CHECK_THAT(log.messages().back().second,

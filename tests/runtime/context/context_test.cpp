@@ -459,8 +459,8 @@ TEST_CASE("Back-to-back launches have their own plan, and unknown launch regimes
     return tunedgemm_plan_create(context.get(), &problem, &buffers, &options, plan);
   };
   const tunedgemm_plan *isolated = nullptr, *overlapping = nullptr, *none = nullptr;
-  CHECK(status_with(TUNEDGEMM_LAUNCH_ISOLATED, &isolated) == TUNEDGEMM_STATUS_OK);
-  CHECK(status_with(TUNEDGEMM_LAUNCH_BACK_TO_BACK, &overlapping) == TUNEDGEMM_STATUS_OK);
+  CHECK(status_with(TUNEDGEMM_LAUNCH_REGIME_ISOLATED, &isolated) == TUNEDGEMM_STATUS_OK);
+  CHECK(status_with(TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK, &overlapping) == TUNEDGEMM_STATUS_OK);
   CHECK(isolated != overlapping);
   CHECK(tunedgemm_run(overlapping, &buffers, nullptr) == TUNEDGEMM_STATUS_OK);
   CHECK(matrices.is_right());
