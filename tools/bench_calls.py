@@ -5,6 +5,7 @@
 
 Needs the package (pip install .) and PyTorch. The matrices are so small that a GPU is done before the next call; what is timed is the
 call, not the kernel. All columns are timed in turn, and the median of the rounds is printed."""
+
 import argparse
 import statistics
 import time
@@ -50,8 +51,12 @@ def microseconds(call, count: int = 500) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=64, help="rows and columns of all matrices (64)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--size", type=int, default=64, help="rows and columns of all matrices (64)"
+    )
     parser.add_argument("--dtype", default="bfloat16" if torch.cuda.is_available() else "float32")
     arguments = parser.parse_args()
     with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
@@ -60,7 +65,9 @@ def main() -> None:
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():
             calls = calls_of(a, bias)
-            rounds = [{name: microseconds(call) for name, call in calls.items()} for _ in range(ROUNDS)]
+            rounds = [
+                {name: microseconds(call) for name, call in calls.items()} for _ in range(ROUNDS)
+            ]
         print(f"{mode.__name__}, us a call")
         for name in calls:
             print(f"  {name:36}{statistics.median(each[name] for each in rounds):7.2f}")

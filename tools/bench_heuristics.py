@@ -12,6 +12,7 @@ fastest counts (`heuristics of 8`). Nearest in the CTA tile, k tile, stages, clu
 the race compares choices, not NVIDIA's kernels. Exit status: 0 success; 1 a problem has no result; 2 the command line is wrong; 3 the
 cost model is missing.
 """
+
 import argparse
 import csv
 import json
@@ -23,13 +24,24 @@ import tempfile
 
 FIRST, BEST, OTHERS = "heuristics", "heuristics of 8", ["untuned", "model"]
 PROPOSALS, SLOW = 8, 0.8
-LETTERS = {"f16": "H", "bf16": "T", "f32": "S", "f64": "D", "e4m3": "Q", "e5m2": "R", "s8": "B", "s32": "I"}
+LETTERS = {
+    "f16": "H",
+    "bf16": "T",
+    "f32": "S",
+    "f64": "D",
+    "e4m3": "Q",
+    "e5m2": "R",
+    "s8": "B",
+    "s32": "I",
+}
 OUTPUTS = {"e4m3": "f16", "e5m2": "f16", "s8": "s32"}
 
 
 def read_list(path: str) -> list[dict]:
     with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if line.strip() and not line.startswith("#")))
+        return list(
+            csv.DictReader(line for line in file if line.strip() and not line.startswith("#"))
+        )
 
 
 def precision(row: dict) -> str:
@@ -56,20 +68,40 @@ def canonical(row: dict) -> tuple[int, int, int, str]:
 
 def propose(rows: list[dict], gpu: str) -> list[list[str]]:
     """For each problem its proposals, the best first, as configs; none if the cost model does not know the types."""
-    from nvMatmulHeuristics import (NvMatmulHeuristicsFlags, NvMatmulHeuristicsInterfaceEx, NvMatmulHeuristicsMatmulLayout,
-                                    NvMatmulHeuristicsNvidiaGpu, NvMatmulHeuristicsTarget)
-    heuristics = NvMatmulHeuristicsInterfaceEx(NvMatmulHeuristicsTarget.CUTLASS3, gpu=NvMatmulHeuristicsNvidiaGpu[gpu],
-                                               flags=NvMatmulHeuristicsFlags.PERF_MODEL_BASED_AUTO_TUNING)
+    from nvMatmulHeuristics import (
+        NvMatmulHeuristicsFlags,
+        NvMatmulHeuristicsInterfaceEx,
+        NvMatmulHeuristicsMatmulLayout,
+        NvMatmulHeuristicsNvidiaGpu,
+        NvMatmulHeuristicsTarget,
+    )
+
+    heuristics = NvMatmulHeuristicsInterfaceEx(
+        NvMatmulHeuristicsTarget.CUTLASS3,
+        gpu=NvMatmulHeuristicsNvidiaGpu[gpu],
+        flags=NvMatmulHeuristicsFlags.PERF_MODEL_BASED_AUTO_TUNING,
+    )
     proposals = []
     for row in rows:
         m, n, k, layout = canonical(row)
-        problem = heuristics.makeNvMatmulHeuristicsProblem(m, n, k, NvMatmulHeuristicsMatmulLayout[layout.upper() + "_ROW_MAJOR"],
-                                                           int(row.get("batch") or 1))
-        found = sorted(heuristics.get(problem, PROPOSALS, precision=precision(row)), key=lambda one: one["runtime"])
-        proposals.append([
-            f"block_m={kernel.cta_tile_m} block_n={kernel.cta_tile_n} block_k={kernel.cta_tile_k} stages={kernel.stages} "
-            f"cluster_m={kernel.cluster_m} cluster_n={kernel.cluster_n} split_k={kernel.split_k} swap_ab=0"
-            for kernel in (one["kernel"] for one in found)])
+        problem = heuristics.makeNvMatmulHeuristicsProblem(
+            m,
+            n,
+            k,
+            NvMatmulHeuristicsMatmulLayout[layout.upper() + "_ROW_MAJOR"],
+            int(row.get("batch") or 1),
+        )
+        found = sorted(
+            heuristics.get(problem, PROPOSALS, precision=precision(row)),
+            key=lambda one: one["runtime"],
+        )
+        proposals.append(
+            [
+                f"block_m={kernel.cta_tile_m} block_n={kernel.cta_tile_n} block_k={kernel.cta_tile_k} stages={kernel.stages} "
+                f"cluster_m={kernel.cluster_m} cluster_n={kernel.cluster_n} split_k={kernel.split_k} swap_ab=0"
+                for kernel in (one["kernel"] for one in found)
+            ]
+        )
     return proposals
 
 
@@ -86,9 +118,17 @@ def bench(row: dict, configs: list[str], command: str, arguments: list[str]) -> 
             path = pathlib.Path(folder, f"{name}.txt")
             path.write_text("\n".join(lines), encoding="utf-8")
             call += ["--configs", str(path)]
-        done = subprocess.run(call + [f"--against={name}" for name in OTHERS] + arguments, capture_output=True, text=True)
+        done = subprocess.run(
+            call + [f"--against={name}" for name in OTHERS] + arguments,
+            capture_output=True,
+            text=True,
+        )
         rows = json.loads(result.read_text(encoding="utf-8"))["rows"] if result.exists() else []
-        return rows[0] if rows else {"failure": done.stderr.strip().splitlines()[-1:], "contenders": []}
+        return (
+            rows[0]
+            if rows
+            else {"failure": done.stderr.strip().splitlines()[-1:], "contenders": []}
+        )
 
 
 def speeds(result: dict) -> dict[str, float]:
@@ -104,34 +144,70 @@ def print_summary(results: list[tuple[dict, dict]]) -> None:
     for row, speed in relative:
         if any(speed.get(name, 1) < SLOW for name in names):
             text = f"{row.get('name') or ''} {row['types']} {row.get('layout') or ''} {row['m']}x{row['n']}x{row['k']}"
-            print(f"{text[:43]:44}" + "".join(f"{speed[name]:17.2f}" if name in speed else f"{'-':>17}" for name in names))
+            print(
+                f"{text[:43]:44}"
+                + "".join(
+                    f"{speed[name]:17.2f}" if name in speed else f"{'-':>17}" for name in names
+                )
+            )
     columns = [[speed[name] for _, speed in relative if name in speed] for name in names]
-    for title, figure in (("problems", len), (f"below {SLOW}", lambda all: sum(one < SLOW for one in all)),
-                          ("least", lambda all: round(min(all), 3)),
-                          ("geometric mean", lambda all: round(math.exp(sum(map(math.log, all)) / len(all)), 3))):
-        print(f"{title:44}" + "".join(f"{figure(column) if column else '-':>17}" for column in columns))
+    for title, figure in (
+        ("problems", len),
+        (f"below {SLOW}", lambda all: sum(one < SLOW for one in all)),
+        ("least", lambda all: round(min(all), 3)),
+        ("geometric mean", lambda all: round(math.exp(sum(map(math.log, all)) / len(all)), 3)),
+    ):
+        print(
+            f"{title:44}"
+            + "".join(f"{figure(column) if column else '-':>17}" for column in columns)
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     usage="bench_heuristics.py LIST [options] [-- options of tunedgemm bench]")
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="bench_heuristics.py LIST [options] [-- options of tunedgemm bench]",
+    )
     parser.add_argument("list", metavar="LIST", help="a list of shapes (CSV with a header)")
-    parser.add_argument("--command", metavar="FILE", default="tunedgemm", help="the program tunedgemm; default: %(default)s")
-    parser.add_argument("--gpu", default="H200_SXM", help="the cost model's name of the GPU; default: %(default)s")
-    parser.add_argument("--propose", metavar="FILE", type=pathlib.Path, help="only write the proposals to FILE")
-    parser.add_argument("--proposals", metavar="FILE", type=pathlib.Path, help="take the proposals from FILE")
-    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="write the results to FILE after each problem")
+    parser.add_argument(
+        "--command",
+        metavar="FILE",
+        default="tunedgemm",
+        help="the program tunedgemm; default: %(default)s",
+    )
+    parser.add_argument(
+        "--gpu", default="H200_SXM", help="the cost model's name of the GPU; default: %(default)s"
+    )
+    parser.add_argument(
+        "--propose", metavar="FILE", type=pathlib.Path, help="only write the proposals to FILE"
+    )
+    parser.add_argument(
+        "--proposals", metavar="FILE", type=pathlib.Path, help="take the proposals from FILE"
+    )
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        type=pathlib.Path,
+        help="write the results to FILE after each problem",
+    )
     arguments = sys.argv[1:] if arguments is None else arguments
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options, bench_arguments = parser.parse_args(arguments[:end]), arguments[end + 1:]
+    options, bench_arguments = parser.parse_args(arguments[:end]), arguments[end + 1 :]
     rows = read_list(options.list)
     try:
-        proposals = json.loads(options.proposals.read_text(encoding="utf-8")) if options.proposals else propose(rows, options.gpu)
+        proposals = (
+            json.loads(options.proposals.read_text(encoding="utf-8"))
+            if options.proposals
+            else propose(rows, options.gpu)
+        )
     except ImportError as error:
         print(f"bench_heuristics.py: nvidia-matmul-heuristics is needed ({error})", file=sys.stderr)
         return 3
     if len(proposals) != len(rows):
-        parser.error(f"{options.proposals} has proposals for {len(proposals)} problems, {options.list} has {len(rows)} problems")
+        parser.error(
+            f"{options.proposals} has proposals for {len(proposals)} problems, {options.list} has {len(rows)} problems"
+        )
     if options.propose:
         options.propose.write_text(json.dumps(proposals, indent=1) + "\n", encoding="utf-8")
         return 0
@@ -139,9 +215,14 @@ def main(arguments: list[str] | None = None) -> int:
     for number, (row, configs) in enumerate(zip(rows, proposals), 1):
         result = bench(row, configs, options.command, bench_arguments)
         results.append((row, result))
-        print(f"{number}/{len(rows)} {row.get('name') or ''}: {result['failure'] or speeds(result)}", file=sys.stderr)
+        print(
+            f"{number}/{len(rows)} {row.get('name') or ''}: {result['failure'] or speeds(result)}",
+            file=sys.stderr,
+        )
         if options.json:
-            options.json.write_text(json.dumps({"rows": [one for _, one in results]}, indent=1) + "\n", encoding="utf-8")
+            options.json.write_text(
+                json.dumps({"rows": [one for _, one in results]}, indent=1) + "\n", encoding="utf-8"
+            )
     print_summary(results)
     return 0 if all(speeds(result) for _, result in results) else 1
 

@@ -15,6 +15,7 @@ parse_yes "$@"
 install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" "${cluster_packages[@]}"
 
 say "Formatting and shell scripts"
+install_from_pypi "${python_check_packages[@]}" || true # format.sh says if it has no ruff
 tools/format.sh --check
 shellcheck -x tools/*.sh tools/examples/slurm/* tests/tools/cluster/*.sh .ci/run
 

@@ -8,6 +8,7 @@ Otherwise a set-uid program would let its caller choose what is executed.
     tools/check_environment.py          exit status 1 and a line for every violation
     tools/check_environment.py --self-test
 """
+
 import pathlib
 import re
 import sys
@@ -20,7 +21,8 @@ ENVIRONMENT_SOURCE = "kernel_templates/base/environment.cpp"
 EXCEPT = "tools/examples/"
 READS = re.compile(
     r"\b(getenv|secure_getenv|__secure_getenv|environ|__environ|execvpe?|execlp|posix_spawnp|popen"
-    r"|temp_directory_path|tmpnam|tempnam|tmpfile|wordexp)\b|\bstd::system\b")
+    r"|temp_directory_path|tmpnam|tempnam|tmpfile|wordexp)\b|\bstd::system\b"
+)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -38,7 +40,9 @@ def violations(root: pathlib.Path) -> list[str]:
             text = COMMENT.sub(blank, path.read_text(encoding="utf-8"))
             for match in READS.finditer(text):
                 line = text.count("\n", 0, match.start()) + 1
-                found.append(f"{name}:{line}: {match.group()}: use kernel_templates/base/environment.h")
+                found.append(
+                    f"{name}:{line}: {match.group()}: use kernel_templates/base/environment.h"
+                )
     return found
 
 

@@ -9,6 +9,7 @@ that NVRTC needs no include path. Examples may include only the public headers.
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
 """
+
 import pathlib
 import posixpath
 import re
@@ -22,9 +23,18 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 # Third-party headers, and the files that may include them.
 OWNERS = [
     (re.compile(r"^sqlite3"), ("cache/sqlite/", "tests/cache/")),
-    (re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
-     ("runtime/cuda/", "tools/examples/04_cuda_stream.cpp", "tools/examples/08_cuda_threads.cpp")),
-    (re.compile(r"^spdlog"), ("kernel_templates/base/log.cpp", "tests/runtime/fake_cuda/fake_gpu.cpp")),
+    (
+        re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
+        (
+            "runtime/cuda/",
+            "tools/examples/04_cuda_stream.cpp",
+            "tools/examples/08_cuda_threads.cpp",
+        ),
+    ),
+    (
+        re.compile(r"^spdlog"),
+        ("kernel_templates/base/log.cpp", "tests/runtime/fake_cuda/fake_gpu.cpp"),
+    ),
     (re.compile(r"^catch2"), ("tests/support/",)),
     (re.compile(r"^CLI/"), ("tools/",)),
     (re.compile(r"^nlohmann/"), ("tools/", "tests/tools/")),
@@ -33,15 +43,21 @@ OWNERS = [
 
 KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/|base/)\w+/")
 # Files of problem/ that kernels may include.
-KERNEL_TABLES = {"kernel_templates/problem/activation.h", "kernel_templates/problem/element_format.h"}
+KERNEL_TABLES = {
+    "kernel_templates/problem/activation.h",
+    "kernel_templates/problem/element_format.h",
+}
 
 
 def is_kernel_code(name: str) -> bool:
     """Files that kernel compilers read; host halves include them by their path from the root."""
     path = pathlib.PurePath(name)
     is_shared_header = path.name in {"shape.h", "vector.h"} or path.parent.name == "common"
-    return name in KERNEL_TABLES or bool(KERNEL_FOLDER.match(name)) and (
-        path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and is_shared_header)
+    return (
+        name in KERNEL_TABLES
+        or bool(KERNEL_FOLDER.match(name))
+        and (path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and is_shared_header)
+    )
 
 
 def complaint(name: str, quote: str, included: str) -> str:
@@ -56,16 +72,23 @@ def complaint(name: str, quote: str, included: str) -> str:
             is_standard = "/" not in included and "." not in included
             return "" if is_standard else "kernels include no library headers"
         target = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
-        is_kernel_file = (KERNEL_FOLDER.match(target) or target in KERNEL_TABLES) and first not in LAYERS
+        is_kernel_file = (
+            KERNEL_FOLDER.match(target) or target in KERNEL_TABLES
+        ) and first not in LAYERS
         return "" if is_kernel_file else "kernels include only kernel files, by relative paths"
     if first == "tunedgemm":  # the public headers
-        return "" if layer in ("runtime", "tools", "tests") else "lower layers do not include the public headers"
+        return (
+            ""
+            if layer in ("runtime", "tools", "tests")
+            else "lower layers do not include the public headers"
+        )
     if quote == "<":
         return "belongs to this tree: use quotes" if first in LAYERS else ""
     if first not in LAYERS:
         return "use the path from the root, such as cache/store.h"
     if re.match(r"^cache/\w+/", included) and not name.startswith(
-            ("cache/", "tests/cache/", "tests/fuzz/cache_file_fuzz.cpp")):
+        ("cache/", "tests/cache/", "tests/fuzz/cache_file_fuzz.cpp")
+    ):
         return "the folders of cache/ are private: use cache/store.h or cache/record.h"
     if name.startswith("tools/examples/"):
         return "examples use only the public headers"

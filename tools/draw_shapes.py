@@ -7,16 +7,54 @@ Every thirteenth problem has the same types. Extents are log-uniform from 16 to 
 2 to 64 in another one of six. A third of the extents are multiples of 8, up to another third of 64, some others primes. A fifth of
 A and B have padded rows. A quarter of the problems have a batch, and likewise a column-major D, a C that is read, a bias, an activation.
 """
+
 import argparse
 import csv
 import math
 import random
 import sys
 
-TYPES = [("f16", ""), ("f32", "ieee"), ("e4m3", "fast"), ("tf32", ""), ("bf16", ""), ("f64", ""), ("s8", ""), ("f32", "emulated"),
-         ("e5m2", "fast"), ("f16->f32", ""), ("e4m3xe5m2", "fast"), ("bf16->f32", ""), ("e4m3->bf16", "promoted")]
-ACTIVATIONS = ["relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh", "relu_squared"]
-FIELDS = ["name", "types", "numerics", "layout", "m", "n", "k", "batch", "lda", "ldb", "order_d", "beta", "bias", "activation"]
+TYPES = [
+    ("f16", ""),
+    ("f32", "ieee"),
+    ("e4m3", "fast"),
+    ("tf32", ""),
+    ("bf16", ""),
+    ("f64", ""),
+    ("s8", ""),
+    ("f32", "emulated"),
+    ("e5m2", "fast"),
+    ("f16->f32", ""),
+    ("e4m3xe5m2", "fast"),
+    ("bf16->f32", ""),
+    ("e4m3->bf16", "promoted"),
+]
+ACTIVATIONS = [
+    "relu",
+    "leaky_relu",
+    "gelu_tanh",
+    "gelu_erf",
+    "silu",
+    "sigmoid",
+    "tanh",
+    "relu_squared",
+]
+FIELDS = [
+    "name",
+    "types",
+    "numerics",
+    "layout",
+    "m",
+    "n",
+    "k",
+    "batch",
+    "lda",
+    "ldb",
+    "order_d",
+    "beta",
+    "bias",
+    "activation",
+]
 LEAST_EXTENT, LARGEST_EXTENT, LARGEST_BATCH, MOST_ELEMENTS = 16, 16384, 64, 2**27
 
 
@@ -43,30 +81,57 @@ def sizes(draw: random.Random, most_gflops: float) -> dict:
         m, n, k = (extent(draw) for _ in range(3))
         m = [1, log_uniform(draw, 2, 64), m, m, m, m][draw.randrange(6)]
         batch = log_uniform(draw, 2, LARGEST_BATCH) if draw.randrange(4) == 0 else 1
-        if 2e-9 * m * n * k * batch <= most_gflops and batch * max(m * k, k * n, m * n) <= MOST_ELEMENTS:
+        if (
+            2e-9 * m * n * k * batch <= most_gflops
+            and batch * max(m * k, k * n, m * n) <= MOST_ELEMENTS
+        ):
             return {"m": m, "n": n, "k": k, "batch": batch}
 
 
 def problem(draw: random.Random, number: int, most_gflops: float) -> dict:
     types, numerics = TYPES[number % len(TYPES)]
     layout, fields = draw.choice(["nn", "nt", "tn", "tt"]), sizes(draw, most_gflops)
-    for name, letter, row_major, column_major in (("lda", layout[0], "k", "m"), ("ldb", layout[1], "n", "k")):
+    for name, letter, row_major, column_major in (
+        ("lda", layout[0], "k", "m"),
+        ("ldb", layout[1], "n", "k"),
+    ):
         if draw.randrange(5) == 0:
-            fields[name] = fields[row_major if letter == "n" else column_major] + draw.choice([1, 2, 8, 64])
-    for name, values in (("order_d", ["col"]), ("beta", ["1", "other"]), ("bias", ["row", "col"]), ("activation", ACTIVATIONS)):
+            fields[name] = fields[row_major if letter == "n" else column_major] + draw.choice(
+                [1, 2, 8, 64]
+            )
+    for name, values in (
+        ("order_d", ["col"]),
+        ("beta", ["1", "other"]),
+        ("bias", ["row", "col"]),
+        ("activation", ACTIVATIONS),
+    ):
         if draw.randrange(4) == 0:
             fields[name] = draw.choice(values)
-    return {"name": f"drawn {number + 1}", "types": types, "numerics": numerics, "layout": layout} | fields
+    return {
+        "name": f"drawn {number + 1}",
+        "types": types,
+        "numerics": numerics,
+        "layout": layout,
+    } | fields
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--count", type=int, default=100, help="default: %(default)s")
-    parser.add_argument("--most-gflops", type=float, default=30, help="the most 10^9 operations of a problem; default: %(default)s")
+    parser.add_argument(
+        "--most-gflops",
+        type=float,
+        default=30,
+        help="the most 10^9 operations of a problem; default: %(default)s",
+    )
     options = parser.parse_args()
     draw = random.Random(options.seed)
-    print(f"# tools/draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops {options.most_gflops:g}")
+    print(
+        f"# tools/draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops {options.most_gflops:g}"
+    )
     rows = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
     rows.writeheader()
     rows.writerows(problem(draw, number, options.most_gflops) for number in range(options.count))

@@ -1,4 +1,5 @@
 """Code shared by the plot scripts: loading matplotlib, error messages, saving pictures."""
+
 import argparse
 import html
 import io
@@ -17,10 +18,15 @@ def load_pyplot():
     try:
         import matplotlib
     except ImportError as error:
-        raise fail("matplotlib is missing (Debian: apt-get install python3-matplotlib, "
-                   f"then /usr/bin/python3 {sys.argv[0]})", error) from error
+        raise fail(
+            "matplotlib is missing (Debian: apt-get install python3-matplotlib, "
+            f"then /usr/bin/python3 {sys.argv[0]})",
+            error,
+        ) from error
     matplotlib.use("Agg")
-    matplotlib.rcParams.update({"font.size": 11, "svg.fonttype": "none", "svg.hashsalt": "tunedgemm"})
+    matplotlib.rcParams.update(
+        {"font.size": 11, "svg.fonttype": "none", "svg.hashsalt": "tunedgemm"}
+    )
     from matplotlib import pyplot
 
     return pyplot
@@ -28,17 +34,27 @@ def load_pyplot():
 
 # Colours that an .svg shows on a dark page, by those that the figures use for text, lines and background.
 DARK = {"#ffffff": "#0d1117", "#000000": "#c9d1d9", "#555555": "#9aa4af", "#dddddd": "#30363d"}
-DARK_STYLE = "".join(f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n' for light, dark in DARK.items() for kind in ("fill", "stroke"))
+DARK_STYLE = "".join(
+    f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n'
+    for light, dark in DARK.items()
+    for kind in ("fill", "stroke")
+)
 
 
 def readable(svg: str, title: str, description: str) -> str:
     """The picture with a title and a description for people who hear it, and with colours for dark pages."""
     head, rest = svg.split("<svg ", 1)
     attributes, body = rest.split(">", 1)
-    body = body.replace("</style>", "\ntext {fill: #000000}\n@media (prefers-color-scheme: dark) {\n"
-                        f"text {{fill: {DARK['#000000']}}}\n{DARK_STYLE}}}\n</style>", 1)
-    return (f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n <title id="title">{html.escape(title)}</title>\n'
-            f' <desc id="description">{html.escape(description)}</desc>{body}')
+    body = body.replace(
+        "</style>",
+        "\ntext {fill: #000000}\n@media (prefers-color-scheme: dark) {\n"
+        f"text {{fill: {DARK['#000000']}}}\n{DARK_STYLE}}}\n</style>",
+        1,
+    )
+    return (
+        f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n <title id="title">{html.escape(title)}</title>\n'
+        f' <desc id="description">{html.escape(description)}</desc>{body}'
+    )
 
 
 def save(figure, prefix: str, title: str, description: str) -> None:
@@ -47,15 +63,21 @@ def save(figure, prefix: str, title: str, description: str) -> None:
     figure.savefig(vectors, format="svg", metadata={"Date": None})
     try:
         figure.savefig(prefix + ".png", dpi=150)
-        pathlib.Path(prefix + ".svg").write_text(readable(vectors.getvalue(), title, description), encoding="utf-8")
+        pathlib.Path(prefix + ".svg").write_text(
+            readable(vectors.getvalue(), title, description), encoding="utf-8"
+        )
     except OSError as error:
         raise fail(f"{error.filename} cannot be written: {error.strerror}", error) from error
 
 
 def parse_command_line(description: str, name: str, meaning: str) -> tuple[pathlib.Path, str]:
     """Parses the command line: the file to draw, and the prefix of its pictures."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(name, type=pathlib.Path, help=meaning)
-    parser.add_argument("-o", "--output", required=True, metavar="PREFIX", help="write PREFIX.png and PREFIX.svg")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PREFIX", help="write PREFIX.png and PREFIX.svg"
+    )
     arguments = parser.parse_args()
     return getattr(arguments, name), arguments.output

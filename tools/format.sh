@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Formats every source file that git tracks; with --check only lists the unformatted ones.
+# Formats every source file that git tracks; with --check only lists the unformatted ones. Python files
+# need ruff, from the virtual environment of the tests or the path; without it they are left out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/packages.sh
+source tools/packages.sh
 
 mode=(-i)
+python_mode=()
 if [[ "${1:-}" == "--check" ]]; then
   mode=(--dry-run --Werror)
+  python_mode=(--check)
 elif [[ $# -gt 0 ]]; then
   echo "usage: tools/format.sh [--check]" >&2
   exit 2
@@ -19,3 +24,10 @@ if [[ -z "$formatter" ]]; then
 fi
 git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' '*.cc' '*.cu' '*.cuh' |
   xargs -0 -P "$(nproc)" -n 20 "$formatter" "${mode[@]}"
+
+ruff=$(command -v "$python_venv/bin/ruff" || command -v ruff || true)
+if [[ -z "$ruff" ]]; then
+  echo "format.sh: Python files are SKIPPED, because ruff is missing (pip install ruff)" >&2
+  exit
+fi
+git ls-files -z '*.py' '*.pyi' | xargs -0 "$ruff" format --quiet "${python_mode[@]}"

@@ -19,6 +19,8 @@ readonly python_venv=build/test/python-venv
 python_build_packages=('nanobind>=3.1' "jaxlib>=0.10; python_version >= '3.11'")
 # shellcheck disable=SC2034
 python_test_packages=("jax>=0.10; python_version >= '3.11'" ml_dtypes numpy pytest pytest-xdist)
+# shellcheck disable=SC2034
+python_check_packages=('ruff>=0.17')
 
 # install_missing PACKAGE... installs the packages that are missing and prints their names. On a terminal it asks first, unless
 # $assume_yes is 1; if the answer is no, the script ends.

@@ -9,6 +9,7 @@
 The line is the median, the band around it reaches from the 20th to the 80th percentile. Each
 combination of types and layout has its own panel. Needs matplotlib (Debian: python3-matplotlib).
 """
+
 import argparse
 import itertools
 import json
@@ -20,12 +21,31 @@ from drawing import fail, load_pyplot, save
 
 # The contender of each provider. None stands for cuBLASLt's best proposal, which is a different
 # contender for each size.
-PROVIDERS = {"tuned": "tuned", "cuBLASLt default": "cublaslt 0", "cuBLASLt best of 8": None,
-             "Triton": "triton", "cuBLAS": "cublas", "OpenBLAS": "openblas 0"}
+PROVIDERS = {
+    "tuned": "tuned",
+    "cuBLASLt default": "cublaslt 0",
+    "cuBLASLt best of 8": None,
+    "Triton": "triton",
+    "cuBLAS": "cublas",
+    "OpenBLAS": "openblas 0",
+}
 # Colours for colour-blind readers (Okabe and Ito).
-COLOURS = {"tuned": "#0072B2", "cuBLASLt default": "#8C8C8C", "cuBLASLt best of 8": "#D55E00", "Triton": "#009E73",
-           "cuBLAS": "#CC79A7", "OpenBLAS": "#D55E00"}
-MARKERS = {"tuned": "o", "cuBLASLt default": "s", "cuBLASLt best of 8": "^", "Triton": "D", "cuBLAS": "v", "OpenBLAS": "s"}
+COLOURS = {
+    "tuned": "#0072B2",
+    "cuBLASLt default": "#8C8C8C",
+    "cuBLASLt best of 8": "#D55E00",
+    "Triton": "#009E73",
+    "cuBLAS": "#CC79A7",
+    "OpenBLAS": "#D55E00",
+}
+MARKERS = {
+    "tuned": "o",
+    "cuBLASLt default": "s",
+    "cuBLASLt best of 8": "^",
+    "Triton": "D",
+    "cuBLAS": "v",
+    "OpenBLAS": "s",
+}
 LINES = ("-", "--", ":", "-.")  # one per run
 
 
@@ -54,7 +74,9 @@ def check_row(row: dict) -> None:
         raise ValueError("a row without types, layout or size")
     for contender in row["contenders"]:
         if min(contender[figure] for figure in ("median_us", "p20_us", "p80_us", "tflops")) <= 0:
-            raise ValueError(f"the contender {contender['contender']} has a figure that is not greater than 0")
+            raise ValueError(
+                f"the contender {contender['contender']} has a figure that is not greater than 0"
+            )
 
 
 def read_run(path: pathlib.Path, label: str) -> Run:
@@ -63,12 +85,15 @@ def read_run(path: pathlib.Path, label: str) -> Run:
         rows = [row for row in document["rows"] if row["contenders"]]
         for row in rows:
             check_row(row)
-        run = Run(label, *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")), rows)
+        run = Run(
+            label,
+            *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")),
+            rows,
+        )
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
-        raise fail(
-            f"{path} is not what `tunedgemm bench --json` writes: {error!r}") from error
+        raise fail(f"{path} is not what `tunedgemm bench --json` writes: {error!r}") from error
     if not rows:
         raise fail(f"{path} has no shape with a result")
     return run
@@ -76,9 +101,20 @@ def read_run(path: pathlib.Path, label: str) -> Run:
 
 def contender_of(row: dict, provider: str) -> dict | None:
     if provider == "cuBLASLt best of 8":
-        proposals = [contender for contender in row["contenders"] if contender["contender"].startswith("cublaslt ")]
+        proposals = [
+            contender
+            for contender in row["contenders"]
+            if contender["contender"].startswith("cublaslt ")
+        ]
         return min(proposals, key=lambda contender: contender["median_us"], default=None)
-    return next((contender for contender in row["contenders"] if contender["contender"] == PROVIDERS[provider]), None)
+    return next(
+        (
+            contender
+            for contender in row["contenders"]
+            if contender["contender"] == PROVIDERS[provider]
+        ),
+        None,
+    )
 
 
 def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
@@ -87,9 +123,15 @@ def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
         return "M = N = K (elements)", [row["m"] for row in rows], True
     varying = [name for name in "mnk" if len({row[name] for row in rows}) > 1]
     if len(varying) == 1:
-        fixed = ", ".join(f"{name.upper()} = {rows[0][name]}" for name in "mnk" if name not in varying)
+        fixed = ", ".join(
+            f"{name.upper()} = {rows[0][name]}" for name in "mnk" if name not in varying
+        )
         return f"{varying[0].upper()} (elements; {fixed})", [row[varying[0]] for row in rows], True
-    return "(M · N · K) to the power of 1/3 (elements)", [math.cbrt(row["m"] * row["n"] * row["k"]) for row in rows], False
+    return (
+        "(M · N · K) to the power of 1/3 (elements)",
+        [math.cbrt(row["m"] * row["n"] * row["k"]) for row in rows],
+        False,
+    )
 
 
 def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
@@ -97,17 +139,36 @@ def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
     for row, size in zip(rows, sizes):
         if contender := contender_of(row, provider):
             rate = contender["tflops"] * contender["median_us"]
-            result.append(Point(size, contender["tflops"], rate / contender["p80_us"], rate / contender["p20_us"]))
+            result.append(
+                Point(
+                    size,
+                    contender["tflops"],
+                    rate / contender["p80_us"],
+                    rate / contender["p20_us"],
+                )
+            )
     return sorted(result, key=lambda point: point.size)
 
 
-def draw_provider(axes, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool) -> None:
+def draw_provider(
+    axes, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool
+) -> None:
     is_ours = provider == "tuned"
     on_top = 4 if is_ours else 3
     colour = COLOURS[provider]
     x, y = [point.size for point in line_points], [point.tflops for point in line_points]
-    axes.plot(x, y, color=colour, linestyle=line, linewidth=2.2 if is_ours else 1.5, marker=MARKERS[provider],
-              markersize=4, markerfacecolor=colour if is_filled else "white", label=label, zorder=on_top)
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        linestyle=line,
+        linewidth=2.2 if is_ours else 1.5,
+        marker=MARKERS[provider],
+        markersize=4,
+        markerfacecolor=colour if is_filled else "white",
+        label=label,
+        zorder=on_top,
+    )
     low, high = [point.low for point in line_points], [point.high for point in line_points]
     if line != "none":
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=on_top - 2)
@@ -116,7 +177,10 @@ def draw_provider(axes, line_points: list[Point], provider: str, label: str, lin
 
 
 def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) -> None:
-    rows_of = {run.label: [row for row in run.rows if (row["types"], row["layout"]) == panel] for run in runs}
+    rows_of = {
+        run.label: [row for row in run.rows if (row["types"], row["layout"]) == panel]
+        for run in runs
+    }
     name, _, is_line = size_axis([row for rows in rows_of.values() for row in rows])
     for run, line in zip(runs, itertools.cycle(LINES)):
         rows = rows_of[run.label]
@@ -124,7 +188,14 @@ def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) 
         for provider in PROVIDERS:
             if line_points := points(rows, sizes, provider):
                 label = provider if len(runs) == 1 else f"{provider}, {run.label}"
-                draw_provider(axes, line_points, provider, label, line if is_line else "none", line == LINES[0])
+                draw_provider(
+                    axes,
+                    line_points,
+                    provider,
+                    label,
+                    line if is_line else "none",
+                    line == LINES[0],
+                )
     axes.set_xlabel(name)
     axes.set_ylabel("TFLOP/s")
     axes.set_ylim(bottom=0)
@@ -145,8 +216,10 @@ def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in measured))
     with_what = dict.fromkeys(text for run in runs for text in (run.compiler, run.vendor) if text)
     rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
-    return (f"{what} on {devices}",
-            f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to p80")
+    return (
+        f"{what} on {devices}",
+        f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to p80",
+    )
 
 
 def draw(runs: list[Run], prefix: str) -> None:
@@ -156,7 +229,9 @@ def draw(runs: list[Run], prefix: str) -> None:
     columns = min(len(panels), 2)
     lines = -(-len(panels) // columns)
     width, height = 9.5 if columns == 1 else 14, 1 + 5 * lines  # in inches, like the sizes below
-    figure, axes = pyplot.subplots(lines, columns, figsize=(width, height), squeeze=False, layout="constrained")
+    figure, axes = pyplot.subplots(
+        lines, columns, figsize=(width, height), squeeze=False, layout="constrained"
+    )
     for index, cell in enumerate(axes.flat):
         if index < len(panels):
             draw_panel(cell, runs, panels[index], len(panels) == 1)
@@ -167,7 +242,12 @@ def draw(runs: list[Run], prefix: str) -> None:
     figure.text(left, 1 - 0.15 / height, title, fontsize=15, fontweight="bold", va="top")
     figure.text(left, 1 - 0.5 / height, subtitle, fontsize=10.5, color="#555555", va="top")
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height), w_pad=0.12, h_pad=0.12)
-    save(figure, prefix, title, f"TFLOP/s over size, for {', '.join(dict.fromkeys(run.label for run in runs))}; {subtitle}")
+    save(
+        figure,
+        prefix,
+        title,
+        f"TFLOP/s over size, for {', '.join(dict.fromkeys(run.label for run in runs))}; {subtitle}",
+    )
 
 
 def labels_of(paths: list[pathlib.Path], given: str | None) -> list[str]:
@@ -177,17 +257,29 @@ def labels_of(paths: list[pathlib.Path], given: str | None) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="+", type=pathlib.Path,
-                        help="JSON files of tunedgemm bench; several are overlaid")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "results",
+        nargs="+",
+        type=pathlib.Path,
+        help="JSON files of tunedgemm bench; several are overlaid",
+    )
     purpose = parser.add_mutually_exclusive_group(required=True)
     purpose.add_argument("-o", "--output", metavar="PREFIX", help="write PREFIX.png and PREFIX.svg")
-    purpose.add_argument("--check", action="store_true", help="only read the files and report errors")
-    parser.add_argument("--labels", help="names of the runs, joined by commas; default: the file names")
+    purpose.add_argument(
+        "--check", action="store_true", help="only read the files and report errors"
+    )
+    parser.add_argument(
+        "--labels", help="names of the runs, joined by commas; default: the file names"
+    )
     arguments = parser.parse_args()
     labels = labels_of(arguments.results, arguments.labels)
     if len(labels) != len(arguments.results) or len(set(labels)) != len(labels):
-        parser.error(f"{len(arguments.results)} files are called {labels}; give each a different name by --labels")
+        parser.error(
+            f"{len(arguments.results)} files are called {labels}; give each a different name by --labels"
+        )
     runs = [read_run(path, label) for path, label in zip(arguments.results, labels)]
     if not arguments.check:
         draw(runs, arguments.output)

@@ -7,6 +7,7 @@
 The dots are on a logarithmic scale, labelled with TFLOP/s and the speedup over the previous step. Needs
 matplotlib (Debian: python3-matplotlib).
 """
+
 import json
 import pathlib
 
@@ -26,7 +27,9 @@ def read(path: pathlib.Path) -> dict:
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}", error) from error
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise fail(f"{path} is not what `tunedgemm ladder --json` writes: {error!r}", error) from error
+        raise fail(
+            f"{path} is not what `tunedgemm ladder --json` writes: {error!r}", error
+        ) from error
     document["rows"] = [row for row in document["rows"] if row["contenders"]]
     if not document["rows"]:
         raise fail(f"{path} has no problem with a result")
@@ -34,7 +37,13 @@ def read(path: pathlib.Path) -> dict:
 
 
 def colour_of(contender: dict) -> str:
-    return COLOURS["vendor" if contender["kernel"] is None else "tuned" if contender["contender"] == "tuned" else "step"]
+    return COLOURS[
+        "vendor"
+        if contender["kernel"] is None
+        else "tuned"
+        if contender["contender"] == "tuned"
+        else "step"
+    ]
 
 
 def draw_panel(axes, row: dict) -> None:
@@ -43,7 +52,14 @@ def draw_panel(axes, row: dict) -> None:
     for step, (contender, speed) in enumerate(zip(contenders, tflops)):
         axes.plot([speed], [step], "o", color=colour_of(contender), markersize=8)
         times = f"  ×{speed / tflops[step - 1]:.2f}" if step else ""
-        axes.annotate(f"{speed:.3g}{times}", (speed, step), (9, 0), textcoords="offset points", va="center", fontsize=10)
+        axes.annotate(
+            f"{speed:.3g}{times}",
+            (speed, step),
+            (9, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=10,
+        )
     axes.set_yticks(range(len(contenders)), [contender["contender"] for contender in contenders])
     axes.invert_yaxis()
     axes.set_xscale("log")
@@ -51,7 +67,11 @@ def draw_panel(axes, row: dict) -> None:
     axes.set_xlabel("TFLOP/s")
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.set_title(f"{row['m']} × {row['n']} × {row['k']}, {row['types']} {row['layout']}", loc="left", fontsize=12)
+    axes.set_title(
+        f"{row['m']} × {row['n']} × {row['k']}, {row['types']} {row['layout']}",
+        loc="left",
+        fontsize=12,
+    )
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -62,18 +82,38 @@ def draw(document: dict, prefix: str) -> None:
     rows = document["rows"]
     steps = max(len(row["contenders"]) for row in rows)
     width, height = max(9.0, 1.0 + 6.2 * len(rows)), 1.7 + 0.42 * steps  # inches
-    figure, axes = pyplot.subplots(1, len(rows), figsize=(width, height), squeeze=False, layout="constrained")
+    figure, axes = pyplot.subplots(
+        1, len(rows), figsize=(width, height), squeeze=False, layout="constrained"
+    )
     for cell, row in zip(axes.flat, rows):
         draw_panel(cell, row)
     title = f"From the naive loop to the tuned kernel: {document['device']}"
     figure.text(0.2 / width, 1 - 0.12 / height, title, fontsize=14, fontweight="bold", va="top")
     vendor = f", {document['vendor']}" if document["vendor"] else ""
-    figure.text(0.2 / width, 1 - 0.45 / height, f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; "
-                "×: speedup over the previous step", fontsize=10, color="#555555", va="top")
+    figure.text(
+        0.2 / width,
+        1 - 0.45 / height,
+        f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; "
+        "×: speedup over the previous step",
+        fontsize=10,
+        color="#555555",
+        va="top",
+    )
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height))
-    save(figure, prefix, title, "TFLOP/s: " + "; ".join(
-        f"{row['m']} x {row['n']} x {row['k']}: "
-        + ", ".join(f"{contender['contender']} {contender['tflops']:.3g}" for contender in row["contenders"]) for row in rows))
+    save(
+        figure,
+        prefix,
+        title,
+        "TFLOP/s: "
+        + "; ".join(
+            f"{row['m']} x {row['n']} x {row['k']}: "
+            + ", ".join(
+                f"{contender['contender']} {contender['tflops']:.3g}"
+                for contender in row["contenders"]
+            )
+            for row in rows
+        ),
+    )
 
 
 def main() -> None:

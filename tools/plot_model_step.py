@@ -6,6 +6,7 @@
 
 Each way to run the step is compared with the same way without this library. Needs matplotlib (Debian: python3-matplotlib).
 """
+
 import json
 import pathlib
 
@@ -20,7 +21,9 @@ def read(path: pathlib.Path) -> dict:
         document["model"], document["blocks"], document["device"]
         document["ways"] = [way for way in document["rows"][0]["us"] if " + " in way]
         for row in document["rows"]:
-            row["speedups"] = [row["us"][way.split(" + ")[0]] / row["us"][way] for way in document["ways"]]
+            row["speedups"] = [
+                row["us"][way.split(" + ")[0]] / row["us"][way] for way in document["ways"]
+            ]
             row["tokens"]
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}", error) from error
@@ -34,11 +37,18 @@ def draw(document: dict, prefix: str) -> None:
     rows, ways = document["rows"], document["ways"]
     width = 0.84 / len(ways)
     for i, way in enumerate(ways):
-        bars = axes.bar([x + i * width for x in range(len(rows))], [row["speedups"][i] for row in rows], 0.92 * width, label=way,
-                        color=COLOURS[i % len(COLOURS)])
+        bars = axes.bar(
+            [x + i * width for x in range(len(rows))],
+            [row["speedups"][i] for row in rows],
+            0.92 * width,
+            label=way,
+            color=COLOURS[i % len(COLOURS)],
+        )
         axes.bar_label(bars, fmt="%.2f", fontsize=8)
     axes.axhline(1, color="#555555", linewidth=0.8)
-    axes.set_xticks([x + 0.42 - width / 2 for x in range(len(rows))], [f"{row['tokens']}" for row in rows])
+    axes.set_xticks(
+        [x + 0.42 - width / 2 for x in range(len(rows))], [f"{row['tokens']}" for row in rows]
+    )
     axes.set_xlabel("tokens in a step")
     axes.set_ylabel("speedup")
     title = f"A step of {document['model']} ({document['blocks']} blocks) in PyTorch, {document['device']}"
@@ -46,12 +56,23 @@ def draw(document: dict, prefix: str) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(fontsize=9, frameon=False, ncols=2)
-    save(figure, prefix, title, "Speedup by tuned products: " + "; ".join(
-        f"{row['tokens']} tokens: " + ", ".join(f"{way} {speedup:.2f}" for way, speedup in zip(ways, row["speedups"])) for row in rows))
+    save(
+        figure,
+        prefix,
+        title,
+        "Speedup by tuned products: "
+        + "; ".join(
+            f"{row['tokens']} tokens: "
+            + ", ".join(f"{way} {speedup:.2f}" for way, speedup in zip(ways, row["speedups"]))
+            for row in rows
+        ),
+    )
 
 
 def main() -> None:
-    path, prefix = parse_command_line(__doc__, "results", "the file that model_step.py --json wrote")
+    path, prefix = parse_command_line(
+        __doc__, "results", "the file that model_step.py --json wrote"
+    )
     draw(read(path), prefix)
 
 

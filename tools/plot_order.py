@@ -6,6 +6,7 @@
 
 The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-matplotlib).
 """
+
 import json
 import pathlib
 
@@ -20,12 +21,16 @@ def read(path: pathlib.Path) -> dict:
         document["title"], document["at_a_time"] + 0
         for order in document["orders"]:
             order["name"], [order["first_wave"][count] for count in ("tiles", "rows", "columns")]
-            if sorted(map(tuple, order["tiles"])) != [(m, n) for m in range(document["tiles_m"]) for n in range(document["tiles_n"])]:
+            if sorted(map(tuple, order["tiles"])) != [
+                (m, n) for m in range(document["tiles_m"]) for n in range(document["tiles_n"])
+            ]:
                 raise ValueError(f"the order {order['name']} does not have every tile once")
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}", error) from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
-        raise fail(f"{path} is not what `tunedgemm order --json` writes: {error!r}", error) from error
+        raise fail(
+            f"{path} is not what `tunedgemm order --json` writes: {error!r}", error
+        ) from error
     return document
 
 
@@ -41,14 +46,24 @@ def draw_panel(axes, order: dict, document: dict) -> None:
         wave = index // document["at_a_time"]
         colours[m][n] = 0 if wave == 0 else 1 + wave % 2
     longest = max(document["tiles_m"], document["tiles_n"])
-    axes.imshow(colours, cmap=ListedColormap([FIRST, *OTHERS]), vmin=0, vmax=2, interpolation="nearest")
-    axes.plot([n for _, n in order["tiles"]], [m for m, _ in order["tiles"]], color=PATH, linewidth=min(1.8, max(0.3, 30 / longest)))
+    axes.imshow(
+        colours, cmap=ListedColormap([FIRST, *OTHERS]), vmin=0, vmax=2, interpolation="nearest"
+    )
+    axes.plot(
+        [n for _, n in order["tiles"]],
+        [m for m, _ in order["tiles"]],
+        color=PATH,
+        linewidth=min(1.8, max(0.3, 30 / longest)),
+    )
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     axes.set_title(order["name"], loc="left", fontsize=11)
     first = order["first_wave"]
-    axes.set_xlabel(f"first wave: {first['tiles']} tiles read\n{counted(first['rows'], 'row')} of A and {counted(first['columns'], 'column')} "
-                    "of B", loc="left")
+    axes.set_xlabel(
+        f"first wave: {first['tiles']} tiles read\n{counted(first['rows'], 'row')} of A and {counted(first['columns'], 'column')} "
+        "of B",
+        loc="left",
+    )
 
 
 def draw(document: dict, prefix: str) -> None:
@@ -57,18 +72,35 @@ def draw(document: dict, prefix: str) -> None:
     from matplotlib.patches import Patch
 
     orders = document["orders"]
-    figure, axes = pyplot.subplots(1, len(orders), figsize=(4.4 * len(orders), 5.6), squeeze=False, layout="constrained")
+    figure, axes = pyplot.subplots(
+        1, len(orders), figsize=(4.4 * len(orders), 5.6), squeeze=False, layout="constrained"
+    )
     for cell, order in zip(axes.flat, orders):
         draw_panel(cell, order, document)
     figure.suptitle(document["title"] + "\n", fontsize=13, fontweight="bold")
-    figure.legend(handles=[Patch(color=FIRST, label="first wave"), Patch(color=OTHERS[0], label="later, even waves"),
-                           Patch(color=OTHERS[1], label="later, odd waves"), Line2D([], [], color=PATH, label="order of the tiles")],
-                  loc="lower center", ncols=min(4, 2 * len(orders)), frameon=False)
+    figure.legend(
+        handles=[
+            Patch(color=FIRST, label="first wave"),
+            Patch(color=OTHERS[0], label="later, even waves"),
+            Patch(color=OTHERS[1], label="later, odd waves"),
+            Line2D([], [], color=PATH, label="order of the tiles"),
+        ],
+        loc="lower center",
+        ncols=min(4, 2 * len(orders)),
+        frameon=False,
+    )
     figure.get_layout_engine().set(rect=(0, 0.1, 1, 0.9))
-    save(figure, prefix, document["title"], "The tiles of D in the order in which they are computed: " + ", ".join(
-        f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} of A and "
-        f"{counted(order['first_wave']['columns'], 'column')} of B)"
-        for order in orders))
+    save(
+        figure,
+        prefix,
+        document["title"],
+        "The tiles of D in the order in which they are computed: "
+        + ", ".join(
+            f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} of A and "
+            f"{counted(order['first_wave']['columns'], 'column')} of B)"
+            for order in orders
+        ),
+    )
 
 
 def main() -> None:

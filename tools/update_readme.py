@@ -8,6 +8,7 @@
 The first argument names the markers: <!-- begin gallery --> and <!-- end gallery -->. The script replaces the text between
 them, so that no number is typed by hand.
 """
+
 import json
 import math
 import pathlib
@@ -38,21 +39,40 @@ def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
-            row["m"] + row["n"] + row["k"] + row["batch"], row["name"] + row["types"] + row["layout"] + row["epilogue"], row["remarks"]
+            (
+                row["m"] + row["n"] + row["k"] + row["batch"],
+                row["name"] + row["types"] + row["layout"] + row["epilogue"],
+                row["remarks"],
+            )
             for contender in row["contenders"]:
-                contender["contender"] + "", contender["median_us"] + 0, [contender[field] for field in of_contenders]
-        run["device"] + run["compiler"] + run["driver"] + run["began_at"], run["vendor"], run["rounds"], run["cool_down_ms"]
+                (
+                    contender["contender"] + "",
+                    contender["median_us"] + 0,
+                    [contender[field] for field in of_contenders],
+                )
+        (
+            run["device"] + run["compiler"] + run["driver"] + run["began_at"],
+            run["vendor"],
+            run["rounds"],
+            run["cool_down_ms"],
+        )
     except OSError as error:
         raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
-        raise SystemExit(f"update_readme.py: {file} is not what `tunedgemm bench --json` writes: {error!r}") from error
+        raise SystemExit(
+            f"update_readme.py: {file} is not what `tunedgemm bench --json` writes: {error!r}"
+        ) from error
     return run
 
 
 def contender_us(row: dict, theirs: str) -> float | None:
     """The time of the vendor's default ("default") or of its fastest proposal ("best")."""
-    times = [contender["median_us"] for contender in row["contenders"]
-             if contender["kernel"] is None and (theirs == "best" or contender["contender"].endswith(" 0"))]
+    times = [
+        contender["median_us"]
+        for contender in row["contenders"]
+        if contender["kernel"] is None
+        and (theirs == "best" or contender["contender"].endswith(" 0"))
+    ]
     return min(times, default=None)
 
 
@@ -70,18 +90,31 @@ def mean_text(ratios: dict[int | str, float], name: str) -> str:
 def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> str:
     """The median of our speedups and their range. Names each that is far from the median, with the proposals of the vendor that are left out."""
     median = statistics.median(ratios.values())
-    outliers = {of: ratio for of, ratio in ratios.items() if not 1 / OUTLIER < ratio / median < OUTLIER}
+    outliers = {
+        of: ratio for of, ratio in ratios.items() if not 1 / OUTLIER < ratio / median < OUTLIER
+    }
     usual = [ratio for of, ratio in ratios.items() if of not in outliers]
     text = f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} in {len(usual)} of {len(ratios)}"
     for of, ratio in outliers.items():
-        left_out = sum("wrong result" in remark for row in rows if row["name"] == of for remark in row["remarks"])
-        text += f"; {ratio:.2f}, an outlier, for {of}" + (f", where {left_out} of its proposals were left out as wrong" if left_out else "")
+        left_out = sum(
+            "wrong result" in remark
+            for row in rows
+            if row["name"] == of
+            for remark in row["remarks"]
+        )
+        text += f"; {ratio:.2f}, an outlier, for {of}" + (
+            f", where {left_out} of its proposals were left out as wrong" if left_out else ""
+        )
     return text + ")"
 
 
 def ratios_over(rows: list[dict], theirs: str) -> dict[int | str, float]:
     """Our speedup over the vendor's kernel by name, or by size without one; omits rows for which the vendor has no kernel."""
-    return {row["name"] or row["m"]: contender_us(row, theirs) / tuned(row)["median_us"] for row in rows if contender_us(row, theirs)}
+    return {
+        row["name"] or row["m"]: contender_us(row, theirs) / tuned(row)["median_us"]
+        for row in rows
+        if contender_us(row, theirs)
+    }
 
 
 def back_to_back(row: dict) -> dict:
@@ -91,8 +124,11 @@ def back_to_back(row: dict) -> dict:
 
 def means_text(rows: list[dict]) -> str:
     parts = []
-    for measured, theirs, name in ((rows, "best", "the best of cuBLASLt's proposals"), (rows, "default", "its default"),
-                                   ([back_to_back(row) for row in rows], "best", "the best with back-to-back launches")):
+    for measured, theirs, name in (
+        (rows, "best", "the best of cuBLASLt's proposals"),
+        (rows, "default", "its default"),
+        ([back_to_back(row) for row in rows], "best", "the best with back-to-back launches"),
+    ):
         ratios = ratios_over([row for row in measured if row["contenders"]], theirs)
         if not ratios:
             continue
@@ -105,38 +141,61 @@ def roofline_text(contender: dict) -> str:
 
 
 def types_table(rows: list[dict]) -> list[str]:
-    lines = ["| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x default | x best, back to back |",
-             "|--:|---|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = [
+        "| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x default | x best, back to back |",
+        "|--:|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
     for row in rows:
         if not row["contenders"]:
             continue
         ours, flops = tuned(row), 2e-6 * row["m"] * row["n"] * row["k"]
-        us, best, default = ours["median_us"], contender_us(row, "best"), contender_us(row, "default")
-        theirs = f"{flops / best:,.0f} | {best / us:.2f} | {default / us:.2f}" if best else "- | - | -"
+        us, best, default = (
+            ours["median_us"],
+            contender_us(row, "best"),
+            contender_us(row, "default"),
+        )
+        theirs = (
+            f"{flops / best:,.0f} | {best / us:.2f} | {default / us:.2f}" if best else "- | - | -"
+        )
         other = back_to_back(row)
         other_best = contender_us(other, "best")
         theirs += f" | {other_best / tuned(other)['median_us']:.2f}" if other_best else " | -"
-        lines.append(f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline_text(ours)} | {theirs} |")
+        lines.append(
+            f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline_text(ours)} | {theirs} |"
+        )
     return lines
 
 
 def layers_table(rows: list[dict]) -> list[str]:
-    lines = ["| layer | M x N x K | types | time | TFLOP/s | of the roofline | x best | x default |", "|---|---|---|--:|--:|--:|--:|--:|"]
+    lines = [
+        "| layer | M x N x K | types | time | TFLOP/s | of the roofline | x best | x default |",
+        "|---|---|---|--:|--:|--:|--:|--:|",
+    ]
     for row in rows:
         ours, best, default = tuned(row), contender_us(row, "best"), contender_us(row, "default")
         us = ours["median_us"]
         batch = f"{row['batch']} of " if row["batch"] > 1 else ""
-        shape = f"{batch}{row['m']}x{row['n']}x{row['k']} {row['layout']} {row['epilogue']}".rstrip()
+        shape = (
+            f"{batch}{row['m']}x{row['n']}x{row['k']} {row['layout']} {row['epilogue']}".rstrip()
+        )
         theirs = f"{best / us:.2f} | {default / us:.2f}" if best else "- | -"
-        lines.append(f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | {number(ours['tflops'])} | {roofline_text(ours)} | {theirs} |")
+        lines.append(
+            f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | {number(ours['tflops'])} | {roofline_text(ours)} | {theirs} |"
+        )
     return lines
 
 
 def left_out_text(rows: list[dict]) -> str:
     """Tells which rows lack proposals of the vendor because their errors exceed the bound."""
-    counts = {row["name"]: sum("wrong result" in remark for remark in row["remarks"]) for row in rows}
+    counts = {
+        row["name"]: sum("wrong result" in remark for remark in row["remarks"]) for row in rows
+    }
     left_out = ", ".join(f"{count} for {name}" for name, count in counts.items() if count)
-    return f" Proposals of cuBLASLt whose errors exceed the bound are left out: {left_out}." if left_out else ""
+    return (
+        f" Proposals of cuBLASLt whose errors exceed the bound are left out: {left_out}."
+        if left_out
+        else ""
+    )
 
 
 def rounds_text(run: dict) -> str:
@@ -153,11 +212,20 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     for row in run["rows"]:
         us = {contender["contender"]: contender["median_us"] for contender in row["contenders"]}
         if {"tuned", "triton"} <= us.keys():
-            ratios.setdefault(f"{row['types']} {row['layout']}", {})[row["m"]] = us["triton"] / us["tuned"]
-    found = "; ".join(f"{types}: {mean_text(of_size, 'Triton')} over {len(of_size)} sizes" for types, of_size in ratios.items())
-    return [f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)", "",
-            "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, in one process with "
-            f"ours, launched back to back ({rounds_text(run)}). {found}.", ""]
+            ratios.setdefault(f"{row['types']} {row['layout']}", {})[row["m"]] = (
+                us["triton"] / us["tuned"]
+            )
+    found = "; ".join(
+        f"{types}: {mean_text(of_size, 'Triton')} over {len(of_size)} sizes"
+        for types, of_size in ratios.items()
+    )
+    return [
+        f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)",
+        "",
+        "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, in one process with "
+        f"ours, launched back to back ({rounds_text(run)}). {found}.",
+        "",
+    ]
 
 
 def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
@@ -165,8 +233,11 @@ def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
     steps = {}
     for name in ("gpt2", "llama"):
         run = read_model_step(folder / f"model_step_{name}.json")
-        speedups = [min(us for way, us in row["us"].items() if way not in run["ways"]) / min(row["us"][way] for way in run["ways"])
-                    for row in run["rows"]]
+        speedups = [
+            min(us for way, us in row["us"].items() if way not in run["ways"])
+            / min(row["us"][way] for way in run["ways"])
+            for row in run["rows"]
+        ]
         steps[name] = run, ", ".join(f"{speedup:.2f}" for speedup in speedups)
     return steps
 
@@ -181,50 +252,73 @@ def models(folder: pathlib.Path, root: pathlib.Path) -> str:
         f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the model, random weights, "
         f"on an {run['device']}; {tokens_text(run)} tokens: {speedups} times as fast, the best way with this library beside the best without."
         f"\n\n![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
-        for name, (run, speedups) in model_steps(folder).items())
+        for name, (run, speedups) in model_steps(folder).items()
+    )
 
 
 def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
-    squares, layers = (read_run(folder / f"{name}.json", "kernel", "tflops") for name in ("squares", "layers"))
+    squares, layers = (
+        read_run(folder / f"{name}.json", "kernel", "tflops") for name in ("squares", "layers")
+    )
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
     ratios, layer_ratios = ratios_over(rows, "best"), ratios_over(layers["rows"], "best")
     steps = list(model_steps(folder).values())
-    models = " and ".join(f"{speedups} times as fast ({run['blocks']} blocks of {run['model']})" for run, speedups in steps)
-    return "\n".join([
-        f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes from {rows[0]['m']} to {rows[-1]['m']} cubed: "
-        f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
-        f"{len(layer_ratios)} layers of well-known networks: {median_text(layer_ratios, 'the best of its eight', layers['rows'])}. "
-        f"Steps of {tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned products beside the best without: {models}. [All results, and how they were measured]({place}/README.md).", "",
-        f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
-    ])
+    models = " and ".join(
+        f"{speedups} times as fast ({run['blocks']} blocks of {run['model']})"
+        for run, speedups in steps
+    )
+    return "\n".join(
+        [
+            f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes from {rows[0]['m']} to {rows[-1]['m']} cubed: "
+            f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
+            f"{len(layer_ratios)} layers of well-known networks: {median_text(layer_ratios, 'the best of its eight', layers['rows'])}. "
+            f"Steps of {tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned products beside the best without: {models}. [All results, and how they were measured]({place}/README.md).",
+            "",
+            f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
+        ]
+    )
 
 
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
-    runs = squares, ladder, types, layers = [read_run(folder / f"{name}.json", "kernel", "tflops")
-                                            for name in ("squares", "ladder", "types", "layers")]
+    runs = squares, ladder, types, layers = [
+        read_run(folder / f"{name}.json", "kernel", "tflops")
+        for name in ("squares", "ladder", "types", "layers")
+    ]
     if len({run["device"] for run in runs}) != 1:
         raise SystemExit(f"update_readme.py: the files in {folder} come from different devices")
     days = " and ".join(sorted({run["began_at"].split(" ")[0] for run in runs}))
     place = folder.resolve().relative_to(root).as_posix()
-    return "\n".join([
-        f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, driver "
-        f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, contenders are timed in interleaved rounds, and times are medians. "
-        "A small kernel runs before each launch, as other kernels do in a program, and its own time is subtracted. "
-        "Back-to-back launches have no kernel in between and overlap.", "",
-        f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)", "",
-        f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.", "",
-        *layers_table(layers["rows"]), "",
-        f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers of well-known networks, "
-        f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced against cuBLASLt."
-        f"{left_out_text(layers['rows'])}", "",
-        *types_table(types["rows"]), "",
-        f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).", "",
-        *triton_lines(folder, place),
-        f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)", "",
-        "`tunedgemm ladder`: every kernel of the library on one problem, each checked against a double-precision reference.", "",
-        f"![The order in which tiles are computed]({place}/order.svg)", "",
-        "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at the same time, and the bytes they read.",
-    ])
+    return "\n".join(
+        [
+            f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, driver "
+            f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, contenders are timed in interleaved rounds, and times are medians. "
+            "A small kernel runs before each launch, as other kernels do in a program, and its own time is subtracted. "
+            "Back-to-back launches have no kernel in between and overlap.",
+            "",
+            f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
+            "",
+            f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.",
+            "",
+            *layers_table(layers["rows"]),
+            "",
+            f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers of well-known networks, "
+            f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced against cuBLASLt."
+            f"{left_out_text(layers['rows'])}",
+            "",
+            *types_table(types["rows"]),
+            "",
+            f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).",
+            "",
+            *triton_lines(folder, place),
+            f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)",
+            "",
+            "`tunedgemm ladder`: every kernel of the library on one problem, each checked against a double-precision reference.",
+            "",
+            f"![The order in which tiles are computed]({place}/order.svg)",
+            "",
+            "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at the same time, and the bytes they read.",
+        ]
+    )
 
 
 CONTENTS = {"headline": headline, "models": models, "gallery": gallery}
@@ -233,7 +327,9 @@ CONTENTS = {"headline": headline, "models": models, "gallery": gallery}
 def replaced(text: str, name: str, content: str) -> str:
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise SystemExit(f"update_readme.py: the markers {begin} and {end} must each appear once, in this order")
+        raise SystemExit(
+            f"update_readme.py: the markers {begin} and {end} must each appear once, in this order"
+        )
     head, rest = text.split(begin)
     return f"{head}{begin}\n{content}\n{end}{rest.split(end)[1]}"
 
@@ -243,7 +339,9 @@ def main() -> None:
         raise SystemExit(f"usage: tools/update_readme.py {'|'.join(CONTENTS)} FOLDER DOCUMENT.md")
     document = pathlib.Path(sys.argv[3])
     content = CONTENTS[sys.argv[1]](pathlib.Path(sys.argv[2]), document.resolve().parent)
-    document.write_text(replaced(document.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8")
+    document.write_text(
+        replaced(document.read_text(encoding="utf-8"), sys.argv[1], content), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests tools/bench_heuristics.py on the host, with a fake of NVIDIA's cost model: bench_heuristics_test.py TUNEDGEMM"""
+
 import json
 import os
 import pathlib
@@ -45,20 +46,34 @@ class Heuristics(unittest.TestCase):
         self.list.write_text(LIST, encoding="utf-8")
 
     def run_script(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, str(SCRIPT), str(self.list), *arguments], capture_output=True, text=True,
-                              cwd=self.folder, env=os.environ | {"PYTHONPATH": str(self.folder)})
+        return subprocess.run(
+            [sys.executable, str(SCRIPT), str(self.list), *arguments],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self.folder)},
+        )
 
     def test_types(self):
-        for row, expected in (({"types": "f16"}, "HSH"), ({"types": "bf16->f32"}, "TSS"), ({"types": "tf32"}, "SFS"),
-                              ({"types": "f32", "numerics": "ieee"}, "SSS"), ({"types": "f64"}, "DDD"), ({"types": "s8"}, "BII"),
-                              ({"types": "e4m3xe5m2"}, "QRHSH"), ({"types": "e5m2", "output": "bf16"}, "RRTST")):
+        for row, expected in (
+            ({"types": "f16"}, "HSH"),
+            ({"types": "bf16->f32"}, "TSS"),
+            ({"types": "tf32"}, "SFS"),
+            ({"types": "f32", "numerics": "ieee"}, "SSS"),
+            ({"types": "f64"}, "DDD"),
+            ({"types": "s8"}, "BII"),
+            ({"types": "e4m3xe5m2"}, "QRHSH"),
+            ({"types": "e5m2", "output": "bf16"}, "RRTST"),
+        ):
             self.assertEqual(bench_heuristics.precision(row), expected)
 
     def test_a_column_major_result_is_computed_as_its_transpose(self):
         row = {"m": "3", "n": "5", "k": "7", "layout": "nn"}
         self.assertEqual(bench_heuristics.canonical(row), (3, 5, 7, "nn"))
         self.assertEqual(bench_heuristics.canonical(row | {"order_d": "col"}), (5, 3, 7, "tt"))
-        self.assertEqual(bench_heuristics.canonical(row | {"order_d": "col", "layout": "nt"}), (5, 3, 7, "nt"))
+        self.assertEqual(
+            bench_heuristics.canonical(row | {"order_d": "col", "layout": "nt"}), (5, 3, 7, "nt")
+        )
 
     def test_proposals_are_stored_and_raced(self):
         (self.folder / "nvMatmulHeuristics.py").write_text(FAKE, encoding="utf-8")
@@ -66,9 +81,28 @@ class Heuristics(unittest.TestCase):
         self.assertEqual(proposed.returncode, 0, proposed.stderr)
         proposals = json.loads((self.folder / "proposals.json").read_text(encoding="utf-8"))
         self.assertEqual([len(one) for one in proposals], [2, 2])
-        self.assertIn("block_m=24 block_n=16 block_k=8 stages=4", proposals[0][0])  # the faster one first
-        raced = self.run_script("--proposals", "proposals.json", "--command", TUNEDGEMM, "--json", "results.json", "--", "--device",
-                                "host", "--rigor", "quick", "--rounds", "1", "--cool-down-ms", "0", "--cache", "cache.db")
+        self.assertIn(
+            "block_m=24 block_n=16 block_k=8 stages=4", proposals[0][0]
+        )  # the faster one first
+        raced = self.run_script(
+            "--proposals",
+            "proposals.json",
+            "--command",
+            TUNEDGEMM,
+            "--json",
+            "results.json",
+            "--",
+            "--device",
+            "host",
+            "--rigor",
+            "quick",
+            "--rounds",
+            "1",
+            "--cool-down-ms",
+            "0",
+            "--cache",
+            "cache.db",
+        )
         self.assertEqual(raced.returncode, 0, raced.stderr)
         self.assertRegex(raced.stdout, r"problems +2 +2 +2 +2\n")
         rows = json.loads((self.folder / "results.json").read_text(encoding="utf-8"))["rows"]
@@ -77,7 +111,9 @@ class Heuristics(unittest.TestCase):
         self.assertEqual(names[:5], ["tuned", "heuristics", "heuristics of 8", "untuned", "model"])
 
     def test_a_missing_cost_model_is_reported(self):
-        (self.folder / "nvMatmulHeuristics.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
+        (self.folder / "nvMatmulHeuristics.py").write_text(
+            "raise ImportError('not here')\n", encoding="utf-8"
+        )
         result = self.run_script("--propose", "proposals.json")
         self.assertEqual(result.returncode, 3)
         self.assertIn("nvidia-matmul-heuristics is needed (not here)", result.stderr)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests that tune-all reads the lists that tools/draw_shapes.py draws: draw_shapes_test.py TUNE_ALL"""
+
 import pathlib
 import subprocess
 import sys
@@ -25,7 +26,16 @@ class DrawShapes(unittest.TestCase):
             with self.subTest(seed=seed), tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "drawn.csv")
                 path.write_text(drawn(seed), encoding="utf-8")
-                command = [TUNE_ALL, str(path), "--dry-run", "--wide", "--device", "host", "--cache", f"{folder}/cache.db"]
+                command = [
+                    TUNE_ALL,
+                    str(path),
+                    "--dry-run",
+                    "--wide",
+                    "--device",
+                    "host",
+                    "--cache",
+                    f"{folder}/cache.db",
+                ]
                 result = subprocess.run(command, capture_output=True, text=True)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn("drawn 200\n", result.stdout)

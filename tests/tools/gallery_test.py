@@ -2,6 +2,7 @@
 """Tests that tools/gallery.sh draws the stored results and updates the README, without a GPU: gallery_test.py TUNEDGEMM
 
 Works on a copy of tools/ and of the README. Skipped (77) if no Python has matplotlib."""
+
 import os
 import pathlib
 import shutil
@@ -31,16 +32,32 @@ class Gallery(unittest.TestCase):
         shutil.copy(ROOT / "README.md", self.readme)
 
     def run_gallery(self, *arguments: str) -> subprocess.CompletedProcess:
-        environment = os.environ | {"TUNEDGEMM": TUNEDGEMM, "PYTHON": PYTHON, "TUNEDGEMM_CACHE": str(self.root / "cache.db")}
-        return subprocess.run(["bash", str(self.root / "tools" / "gallery.sh"), *arguments], capture_output=True, text=True,
-                              env=environment)
+        environment = os.environ | {
+            "TUNEDGEMM": TUNEDGEMM,
+            "PYTHON": PYTHON,
+            "TUNEDGEMM_CACHE": str(self.root / "cache.db"),
+        }
+        return subprocess.run(
+            ["bash", str(self.root / "tools" / "gallery.sh"), *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
 
     def test_draws_the_stored_results(self):
-        documents = {self.readme: "headline", self.root / "tools" / "gallery" / "README.md": "gallery"}
+        documents = {
+            self.readme: "headline",
+            self.root / "tools" / "gallery" / "README.md": "gallery",
+        }
         texts = {document: document.read_text(encoding="utf-8") for document in documents}
         for document, marker in documents.items():
-            begin, end = (texts[document].index(f"<!-- {mark} {marker} -->") for mark in ("begin", "end"))
-            document.write_text(texts[document][:begin] + f"<!-- begin {marker} -->\n" + texts[document][end:], encoding="utf-8")
+            begin, end = (
+                texts[document].index(f"<!-- {mark} {marker} -->") for mark in ("begin", "end")
+            )
+            document.write_text(
+                texts[document][:begin] + f"<!-- begin {marker} -->\n" + texts[document][end:],
+                encoding="utf-8",
+            )
         result = self.run_gallery("draw")
         self.assertEqual(result.returncode, 0, result.stderr)
         folder = self.root / "tools" / "gallery"
@@ -54,7 +71,10 @@ class Gallery(unittest.TestCase):
 
     def test_reports_errors(self):
         result = self.run_gallery("paint")
-        self.assertEqual((result.returncode, result.stderr), (2, 'gallery.sh: "paint" is neither measure nor draw\n'))
+        self.assertEqual(
+            (result.returncode, result.stderr),
+            (2, 'gallery.sh: "paint" is neither measure nor draw\n'),
+        )
         (self.root / "tools" / "gallery" / "ladder.json").write_text("{", encoding="utf-8")
         text = self.readme.read_text(encoding="utf-8")
         result = self.run_gallery("draw")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks the links of all Markdown files: the file must exist, and have the section.
 
-    links_test.py FOLDER
+links_test.py FOLDER
 """
+
 import pathlib
 import re
 import sys
@@ -39,7 +40,9 @@ def wrong_links(document: pathlib.Path) -> list[str]:
 
 def main() -> None:
     root = pathlib.Path(sys.argv[1])
-    documents = [file for file in root.rglob("*.md") if not NOT_OURS & set(file.relative_to(root).parts)]
+    documents = [
+        file for file in root.rglob("*.md") if not NOT_OURS & set(file.relative_to(root).parts)
+    ]
     assert len(documents) > 10, "the documents are elsewhere"
     wrong = [line for document in sorted(documents) for line in wrong_links(document)]
     if wrong:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests that tools/packages.sh asks on a terminal before it installs packages."""
+
 import os
 import pathlib
 import pty
@@ -18,7 +19,10 @@ class Packages(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.installed = self.folder / "installed"
         # a-package is installed.
-        self.program("dpkg-query", 'case "$*" in *a-package) echo "install ok installed" ;; *) exit 1 ;; esac')
+        self.program(
+            "dpkg-query",
+            'case "$*" in *a-package) echo "install ok installed" ;; *) exit 1 ;; esac',
+        )
         self.program("apt-get", f'echo "$@" >>{self.installed}')
         self.program("sudo", '"$@"')
         self.environment = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
@@ -69,11 +73,21 @@ class Packages(unittest.TestCase):
         status, output = self.run_on_terminal("", f"assume_yes=1; {INSTALL}")
         self.assertEqual((status, "Missing" in output, self.was_installed()), (0, False, True))
         self.installed.unlink()
-        result = subprocess.run(["bash", "-c", INSTALL], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.environment)
-        self.assertEqual((result.returncode, "Missing" in result.stdout, self.was_installed()), (0, False, True))
+        result = subprocess.run(
+            ["bash", "-c", INSTALL],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+        )
+        self.assertEqual(
+            (result.returncode, "Missing" in result.stdout, self.was_installed()), (0, False, True)
+        )
 
     def test_installs_nothing_if_nothing_is_missing(self):
-        status, output = self.run_on_terminal("", f"source {SCRIPT}; install_missing a-package; echo continued")
+        status, output = self.run_on_terminal(
+            "", f"source {SCRIPT}; install_missing a-package; echo continued"
+        )
         self.assertEqual((status, output.strip(), self.was_installed()), (0, "continued", False))
 
 

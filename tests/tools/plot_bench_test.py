@@ -2,6 +2,7 @@
 """Tests that tools/plot_bench.py plots runs of tunedgemm bench and reports wrong files.
 
 Skipped (77) if no Python has matplotlib."""
+
 import json
 import pathlib
 import subprocess
@@ -14,8 +15,16 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_bench.py"
 
 
 def contender(name: str, us: float, flops: float) -> dict:
-    return {"contender": name, "median_us": us, "p20_us": us * 0.98, "p80_us": us * 1.02, "tflops": flops / us * 1e-6,
-            "of_roofline": 0.8, "clock_mhz": None, "max_error": 0.1}
+    return {
+        "contender": name,
+        "median_us": us,
+        "p20_us": us * 0.98,
+        "p80_us": us * 1.02,
+        "tflops": flops / us * 1e-6,
+        "of_roofline": 0.8,
+        "clock_mhz": None,
+        "max_error": 0.1,
+    }
 
 
 def row(m: int, n: int, k: int, types="f16→f16", vendor=True) -> dict:
@@ -23,12 +32,29 @@ def row(m: int, n: int, k: int, types="f16→f16", vendor=True) -> dict:
     contenders = [contender("tuned", 10, flops)]
     if vendor:
         contenders += [contender("cublaslt 0", 12, flops), contender("cublaslt 1", 9, flops)]
-    return {"name": "", "types": types, "layout": "nn", "m": m, "n": n, "k": k, "batch": 1, "contenders": contenders}
+    return {
+        "name": "",
+        "types": types,
+        "layout": "nn",
+        "m": m,
+        "n": n,
+        "k": k,
+        "batch": 1,
+        "contenders": contenders,
+    }
 
 
 def document(rows: list[dict]) -> dict:
-    return {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
-            "began_at": "2026-01-02 03:04:05", "rounds": 11, "cool_down_ms": 20, "rows": rows}
+    return {
+        "device": "A GPU",
+        "compiler": "nvrtc 13.0",
+        "driver": "580",
+        "vendor": "cuBLASLt 13.1.0",
+        "began_at": "2026-01-02 03:04:05",
+        "rounds": 11,
+        "cool_down_ms": 20,
+        "rows": rows,
+    }
 
 
 SQUARES = [row(size, size, size) for size in (256, 384, 512)]
@@ -42,7 +68,9 @@ class PlotBench(unittest.TestCase):
 
     def write(self, name: str, content) -> str:
         path = self.folder / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        path.write_text(
+            content if isinstance(content, str) else json.dumps(content), encoding="utf-8"
+        )
         return str(path)
 
     def run_script(self, *arguments: str):
@@ -53,10 +81,16 @@ class PlotBench(unittest.TestCase):
 
     def wrong_contents(self):
         """Pairs of a wrong document and its error message."""
-        for change, sentence in ((lambda row: row.pop("m"), "KeyError('m')"), (lambda row: row.update(types=None), "TypeError"),
-                                 (lambda row: row.update(contenders=[{"contender": "tuned"}]), "KeyError('median_us')"),
-                                 (lambda row: row["contenders"][0].update(p80_us="9"), "TypeError"),
-                                 (lambda row: row["contenders"][0].update(p80_us=0), "ValueError('the contender tuned has")):
+        for change, sentence in (
+            (lambda row: row.pop("m"), "KeyError('m')"),
+            (lambda row: row.update(types=None), "TypeError"),
+            (lambda row: row.update(contenders=[{"contender": "tuned"}]), "KeyError('median_us')"),
+            (lambda row: row["contenders"][0].update(p80_us="9"), "TypeError"),
+            (
+                lambda row: row["contenders"][0].update(p80_us=0),
+                "ValueError('the contender tuned has",
+            ),
+        ):
             wrong = row(8, 8, 8)
             change(wrong)
             yield document([wrong]), sentence
@@ -72,8 +106,15 @@ class PlotBench(unittest.TestCase):
 
     def test_draws_the_providers_of_a_run(self):
         text = self.picture(self.write("a.json", document(SQUARES)))
-        for expected in ("f16→f16 nn on A GPU", "2026-01-02, nvrtc 13.0, cuBLASLt 13.1.0", "M = N = K (elements)",
-                         "TFLOP/s", ">tuned<", ">cuBLASLt default<", ">cuBLASLt best of 8<"):
+        for expected in (
+            "f16→f16 nn on A GPU",
+            "2026-01-02, nvrtc 13.0, cuBLASLt 13.1.0",
+            "M = N = K (elements)",
+            "TFLOP/s",
+            ">tuned<",
+            ">cuBLASLt default<",
+            ">cuBLASLt best of 8<",
+        ):
             self.assertIn(expected, text)
 
     def test_overlays_runs_under_their_labels(self):
@@ -101,14 +142,21 @@ class PlotBench(unittest.TestCase):
             self.assertIn(expected, text)
 
     def test_draws_runs_without_a_vendor(self):
-        text = self.picture(self.write("a.json", document([row(8, 8, 8, vendor=False)]) | {"vendor": None}))
+        text = self.picture(
+            self.write("a.json", document([row(8, 8, 8, vendor=False)]) | {"vendor": None})
+        )
         self.assertNotIn("cuBLASLt", text)
 
     def test_draws_the_providers_of_bench_triton(self):
         rows = [row(size, size, size, vendor=False) for size in (256, 384)]
         for one in rows:
-            one["contenders"] += [contender("triton", 15, 2.0 * one["m"] ** 3), contender("cublas", 11, 2.0 * one["m"] ** 3)]
-        text = self.picture(self.write("a.json", document(rows) | {"vendor": "Triton 3.6.0, cuBLAS"}))
+            one["contenders"] += [
+                contender("triton", 15, 2.0 * one["m"] ** 3),
+                contender("cublas", 11, 2.0 * one["m"] ** 3),
+            ]
+        text = self.picture(
+            self.write("a.json", document(rows) | {"vendor": "Triton 3.6.0, cuBLAS"})
+        )
         for expected in (">tuned<", ">Triton<", ">cuBLAS<", "Triton 3.6.0, cuBLAS"):
             self.assertIn(expected, text)
         self.assertNotIn("cuBLASLt", text)
@@ -120,15 +168,20 @@ class PlotBench(unittest.TestCase):
         self.assertEqual(self.run_script(self.write("a.json", document(SQUARES))).returncode, 2)
 
     def test_wrong_files_are_reported(self):
-        for content, sentence in (("no json", "is not what `tunedgemm bench --json` writes"),
-                                  ({"rows": []}, "is not what"), (document([]), "no shape with a result")):
+        for content, sentence in (
+            ("no json", "is not what `tunedgemm bench --json` writes"),
+            ({"rows": []}, "is not what"),
+            (document([]), "no shape with a result"),
+        ):
             result = self.plot(self.write("wrong.json", content))
             self.assertEqual(result.returncode, 1)
             self.assertIn(sentence, result.stderr)
         for content, sentence in self.wrong_contents():
             result = self.run_script(self.write("wrong.json", content), "--check")
             self.assertEqual(result.returncode, 1, content)
-            self.assertIn("wrong.json is not what `tunedgemm bench --json` writes: " + sentence, result.stderr)
+            self.assertIn(
+                "wrong.json is not what `tunedgemm bench --json` writes: " + sentence, result.stderr
+            )
             self.assertNotIn("Traceback", result.stderr)
         result = self.plot(str(self.folder / "nowhere.json"))
         self.assertIn("nowhere.json cannot be read: No such file", result.stderr)

@@ -2,6 +2,7 @@
 """Tests that tools/plot_ladder.py plots the results of tunedgemm ladder and reports wrong files.
 
 Skipped (77) if no Python has matplotlib."""
+
 import json
 import pathlib
 
@@ -15,13 +16,29 @@ def contender(name: str, tflops: float, kernel: str | None) -> dict:
 
 
 def document(contenders: list[dict]) -> dict:
-    row = {"m": 512, "n": 768, "k": 64, "types": "f32→f32 ieee", "layout": "nn", "contenders": contenders}
-    return {"device": "A GPU", "compiler": "nvrtc 13.0", "vendor": "cuBLASLt 13.1.0",
-            "began_at": "2026-01-02 03:04:05", "rows": [row]}
+    row = {
+        "m": 512,
+        "n": 768,
+        "k": 64,
+        "types": "f32→f32 ieee",
+        "layout": "nn",
+        "contenders": contenders,
+    }
+    return {
+        "device": "A GPU",
+        "compiler": "nvrtc 13.0",
+        "vendor": "cuBLASLt 13.1.0",
+        "began_at": "2026-01-02 03:04:05",
+        "rows": [row],
+    }
 
 
-CONTENDERS = [contender("naive_1d", 0.002, "naive_1d"), contender("tiled_shared", 0.01, "tiled_shared tile=32"),
-        contender("tuned", 0.04, "simt block_m=128"), contender("cuBLASLt", 0.05, None)]
+CONTENDERS = [
+    contender("naive_1d", 0.002, "naive_1d"),
+    contender("tiled_shared", 0.01, "tiled_shared tile=32"),
+    contender("tuned", 0.04, "simt block_m=128"),
+    contender("cuBLASLt", 0.05, None),
+]
 
 
 class PlotLadder(DrawingTest):
@@ -32,13 +49,24 @@ class PlotLadder(DrawingTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertGreater((self.folder / "picture.png").stat().st_size, 10_000)
         svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
-        for text in ("naive_1d", "tiled_shared", "tuned", "cuBLASLt", "×5.00", "×4.00", "×1.25", "512 × 768 × 64"):
+        for text in (
+            "naive_1d",
+            "tiled_shared",
+            "tuned",
+            "cuBLASLt",
+            "×5.00",
+            "×4.00",
+            "×1.25",
+            "512 × 768 × 64",
+        ):
             self.assertIn(text, svg)
 
     def test_reports_wrong_files(self):
-        for content, sentence in (("{", "is not what `tunedgemm ladder --json` writes"),
-                                  ('{"rows": [{}]}', "is not what `tunedgemm ladder --json` writes"),
-                                  (json.dumps(document([])), "has no problem with a result")):
+        for content, sentence in (
+            ("{", "is not what `tunedgemm ladder --json` writes"),
+            ('{"rows": [{}]}', "is not what `tunedgemm ladder --json` writes"),
+            (json.dumps(document([])), "has no problem with a result"),
+        ):
             self.assert_refused(content, sentence)
 
 

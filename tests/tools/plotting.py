@@ -1,4 +1,5 @@
 """Code shared by the tests of the plot scripts."""
+
 import pathlib
 import subprocess
 import sys
@@ -10,7 +11,9 @@ PYTHONS = (sys.executable, "/usr/bin/python3")  # Debian's matplotlib is in Debi
 
 def has_matplotlib(python: str) -> bool:
     try:
-        return subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode == 0
+        return (
+            subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode == 0
+        )
     except OSError:
         return False
 
@@ -20,6 +23,7 @@ PYTHON = next(filter(has_matplotlib, PYTHONS), None)
 
 class DrawingTest(unittest.TestCase):
     """A folder for each test, and a call of the script with given contents."""
+
     script: pathlib.Path
 
     def setUp(self):
@@ -30,8 +34,11 @@ class DrawingTest(unittest.TestCase):
     def draw(self, content: str) -> subprocess.CompletedProcess:
         file = self.folder / "results.json"
         file.write_text(content, encoding="utf-8")
-        return subprocess.run([PYTHON, str(self.script), str(file), "-o", str(self.folder / "picture")],
-                              capture_output=True, text=True)
+        return subprocess.run(
+            [PYTHON, str(self.script), str(file), "-o", str(self.folder / "picture")],
+            capture_output=True,
+            text=True,
+        )
 
     def assert_refused(self, content: str, sentence: str) -> None:
         result = self.draw(content)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests that tools/update_readme.py writes only between the markers, with the same result each time."""
+
 import json
 import pathlib
 import subprocess
@@ -25,21 +26,59 @@ class UpdateReadme(unittest.TestCase):
 
     def write_gallery(self) -> pathlib.Path:
         def row(size: int, ours: float, theirs: list[float], name="", epilogue="", batch=1) -> dict:
-            contenders = [{"contender": "tuned", "kernel": "wgmma stages=4", "median_us": ours, "of_roofline": 0.5, "tflops": 1234.5}]
-            contenders += [{"contender": f"cublaslt {place}", "kernel": None, "median_us": us, "tflops": 1}
-                           for place, us in enumerate(theirs)]
-            return {"name": name, "m": size, "n": size, "k": size, "batch": batch, "types": "f16→f16", "layout": "nn", "epilogue": epilogue,
-                    "contenders": contenders, "remarks": ["cublaslt 3: wrong result: got 1, expected 2"] if epilogue else []}
+            contenders = [
+                {
+                    "contender": "tuned",
+                    "kernel": "wgmma stages=4",
+                    "median_us": ours,
+                    "of_roofline": 0.5,
+                    "tflops": 1234.5,
+                }
+            ]
+            contenders += [
+                {"contender": f"cublaslt {place}", "kernel": None, "median_us": us, "tflops": 1}
+                for place, us in enumerate(theirs)
+            ]
+            return {
+                "name": name,
+                "m": size,
+                "n": size,
+                "k": size,
+                "batch": batch,
+                "types": "f16→f16",
+                "layout": "nn",
+                "epilogue": epilogue,
+                "contenders": contenders,
+                "remarks": ["cublaslt 3: wrong result: got 1, expected 2"] if epilogue else [],
+            }
 
         folder = self.readme.parent / "gallery"
         folder.mkdir()
-        document = {"device": "A GPU", "compiler": "nvrtc 13.0", "driver": "580", "vendor": "cuBLASLt 13.1.0",
-                    "began_at": "2026-01-02 03:04:05", "rounds": 7, "cool_down_ms": 20, "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])]}
+        document = {
+            "device": "A GPU",
+            "compiler": "nvrtc 13.0",
+            "driver": "580",
+            "vendor": "cuBLASLt 13.1.0",
+            "began_at": "2026-01-02 03:04:05",
+            "rounds": 7,
+            "cool_down_ms": 20,
+            "rows": [row(1000, 4, [8, 4]), row(2000, 8, [8, 9])],
+        }
         for name in ("squares", "ladder", "types"):
             (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
-        layers = [row(64, 4, [8, 6], "a layer"), row(32, 4, [], "a fused layer", "bias/col relu", 3)]
-        (folder / "layers.json").write_text(json.dumps(document | {"rows": layers}), encoding="utf-8")
-        steps = {"model": "a model", "blocks": 2, "device": "A GPU", "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}]}
+        layers = [
+            row(64, 4, [8, 6], "a layer"),
+            row(32, 4, [], "a fused layer", "bias/col relu", 3),
+        ]
+        (folder / "layers.json").write_text(
+            json.dumps(document | {"rows": layers}), encoding="utf-8"
+        )
+        steps = {
+            "model": "a model",
+            "blocks": 2,
+            "device": "A GPU",
+            "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}],
+        }
         for name in ("gpt2", "llama"):
             (folder / f"model_step_{name}.json").write_text(json.dumps(steps), encoding="utf-8")
         return folder
@@ -57,12 +96,19 @@ class UpdateReadme(unittest.TestCase):
         result = self.update()
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
-        for part in ("A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02", "ladder.svg)",
-                     "1.00 times as fast as the best", "1.41 times as fast as its default", "least 1.00, at 2000)", "7 rounds, 20 ms",
-                     "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |",
-                     "| a layer | 64x64x64 nn | f16→f16 | 4.00 us | 1,234 | 0.50 | 1.50 | 2.00 |",
-                     "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | 0.50 | - | - |",
-                     "the bound are left out: 1 for a fused layer.", "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least 1.50, at a layer)"):
+        for part in (
+            "A GPU, nvrtc 13.0, driver 580, cuBLASLt 13.1.0, 2026-01-02",
+            "ladder.svg)",
+            "1.00 times as fast as the best",
+            "1.41 times as fast as its default",
+            "least 1.00, at 2000)",
+            "7 rounds, 20 ms",
+            "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |",
+            "| a layer | 64x64x64 nn | f16→f16 | 4.00 us | 1,234 | 0.50 | 1.50 | 2.00 |",
+            "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | 0.50 | - | - |",
+            "the bound are left out: 1 for a fused layer.",
+            "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least 1.50, at a layer)",
+        ):
             self.assertIn(part, text)
 
     def test_writes_the_headline(self):
@@ -70,48 +116,77 @@ class UpdateReadme(unittest.TestCase):
         result = self.update("headline")
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
-        for part in ("On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
-                     "least 1.00, at 1000)", "1 layers of well-known networks: 1.50 times as fast as the best of its eight (median; 1.50 to 1.50 in 1 of 1)",
-                     "squares.svg)", "Steps of 8 tokens in PyTorch, the best way", "1.20 times as fast (2 blocks of a model) and"):
+        for part in (
+            "On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
+            "least 1.00, at 1000)",
+            "1 layers of well-known networks: 1.50 times as fast as the best of its eight (median; 1.50 to 1.50 in 1 of 1)",
+            "squares.svg)",
+            "Steps of 8 tokens in PyTorch, the best way",
+            "1.20 times as fast (2 blocks of a model) and",
+        ):
             self.assertIn(part, text)
 
     def test_the_headline_names_outliers(self):
         layers = json.loads((self.folder / "layers.json").read_text(encoding="utf-8"))
         usual = layers["rows"][0]
         vendor = usual["contenders"][2] | {"median_us": 24}
-        remarks = ["cublaslt 3: wrong result: got 1, expected 2", "cublaslt 4: wrong result: got 1, expected 2"]
-        layers["rows"] += [usual | {"name": "another"},
-                           usual | {"name": "the largest", "contenders": [usual["contenders"][0], vendor], "remarks": remarks}]
+        remarks = [
+            "cublaslt 3: wrong result: got 1, expected 2",
+            "cublaslt 4: wrong result: got 1, expected 2",
+        ]
+        layers["rows"] += [
+            usual | {"name": "another"},
+            usual
+            | {
+                "name": "the largest",
+                "contenders": [usual["contenders"][0], vendor],
+                "remarks": remarks,
+            },
+        ]
         (self.folder / "layers.json").write_text(json.dumps(layers), encoding="utf-8")
         self.readme.write_text(README.replace("gallery", "headline"), encoding="utf-8")
         self.assertEqual(self.update("headline").returncode, 0)
-        self.assertIn("(median; 1.50 to 1.50 in 2 of 3; 6.00, an outlier, for the largest, where 2 of its proposals were left out as wrong)",
-                      self.readme.read_text(encoding="utf-8"))
+        self.assertIn(
+            "(median; 1.50 to 1.50 in 2 of 3; 6.00, an outlier, for the largest, where 2 of its proposals were left out as wrong)",
+            self.readme.read_text(encoding="utf-8"),
+        )
 
     def test_writes_the_models(self):
         self.readme.write_text(README.replace("gallery", "models"), encoding="utf-8")
         self.assertEqual(self.update("models").returncode, 0)
         text = self.readme.read_text(encoding="utf-8")
-        for part in ("2 blocks of the model", "on an A GPU; 8 tokens: 1.20 times as fast, the best way", "model_step_llama.svg)"):
+        for part in (
+            "2 blocks of the model",
+            "on an A GPU; 8 tokens: 1.20 times as fast, the best way",
+            "model_step_llama.svg)",
+        ):
             self.assertIn(part, text)
         (self.folder / "model_step_llama.json").write_text("{}", encoding="utf-8")
         result = self.update("models")
         self.assertEqual(result.returncode, 1)
         self.assertIn("update_readme.py: ", result.stderr)
-        self.assertIn("model_step_llama.json is not what model_step.py --json writes", result.stderr)
+        self.assertIn(
+            "model_step_llama.json is not what model_step.py --json writes", result.stderr
+        )
         self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
 
     def test_a_file_that_cannot_be_used_is_named(self):
         good = (self.folder / "types.json").read_text(encoding="utf-8")
-        for name, content, sentence in (("types", "{", "JSONDecodeError"), ("types", "[]", "TypeError"),
-                                        ("squares", good.replace('"median_us"', '"us"'), "KeyError('median_us')"),
-                                        ("ladder", good.replace('"m": 1000', '"m": "1000"'), "TypeError"),
-                                        ("triton", good.replace("cool_down_ms", "rest"), "KeyError('cool_down_ms')")):
+        for name, content, sentence in (
+            ("types", "{", "JSONDecodeError"),
+            ("types", "[]", "TypeError"),
+            ("squares", good.replace('"median_us"', '"us"'), "KeyError('median_us')"),
+            ("ladder", good.replace('"m": 1000', '"m": "1000"'), "TypeError"),
+            ("triton", good.replace("cool_down_ms", "rest"), "KeyError('cool_down_ms')"),
+        ):
             with self.subTest(name=name, sentence=sentence):
                 (self.folder / f"{name}.json").write_text(content, encoding="utf-8")
                 result = self.update()
                 self.assertEqual(result.returncode, 1)
-                self.assertIn(f"{name}.json is not what `tunedgemm bench --json` writes: {sentence}", result.stderr)
+                self.assertIn(
+                    f"{name}.json is not what `tunedgemm bench --json` writes: {sentence}",
+                    result.stderr,
+                )
                 self.assertNotIn("Traceback", result.stderr)
                 (self.folder / f"{name}.json").write_text(good, encoding="utf-8")
         (self.folder / "types.json").unlink()

@@ -1,4 +1,5 @@
 """What several test files need."""
+
 import os
 import subprocess
 import sys
@@ -6,10 +7,17 @@ import textwrap
 import threading
 
 
-def run_alone(program: str, *options: str, timeout: int = 120, **variables: str) -> subprocess.CompletedProcess:
+def run_alone(
+    program: str, *options: str, timeout: int = 120, **variables: str
+) -> subprocess.CompletedProcess:
     """Runs a program in an interpreter of its own, with options of the interpreter and variables of the environment."""
-    return subprocess.run([sys.executable, *options, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=timeout,
-                          env={**os.environ, **variables})
+    return subprocess.run(
+        [sys.executable, *options, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **variables},
+    )
 
 
 def run_in_threads(work, threads: int) -> None:

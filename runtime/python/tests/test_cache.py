@@ -1,4 +1,5 @@
 """tunedgemm.cache beside a file that the library writes."""
+
 import fcntl
 import os
 import pathlib
@@ -19,7 +20,9 @@ def file(tmp_path_factory):
     """A cache with one winner and one product that was asked for."""
     path = tmp_path_factory.mktemp("cache") / "cache #1?.db"
     small, large = numpy.ones((8, 16), "float32"), numpy.ones((16, 24), "float32")
-    with tunedgemm.Context("host", cache=str(path), policy="tune", seconds=30, candidates=2) as context:
+    with tunedgemm.Context(
+        "host", cache=str(path), policy="tune", seconds=30, candidates=2
+    ) as context:
         tunedgemm.matmul(small, large, context=context)
     with tunedgemm.Context("host", cache=str(path), policy="compile") as context:
         tunedgemm.plan(large, large.T.copy(), context=context, name="a layer")
@@ -28,7 +31,9 @@ def file(tmp_path_factory):
 
 def test_best(file):
     (row,) = cache.best(file)
-    assert (row["m"], row["n"], row["k"], row["types"]) == (8, 24, 16, "f32→f32 ieee") and row["median_us"] > 0
+    assert (row["m"], row["n"], row["k"], row["types"]) == (8, 24, 16, "f32→f32 ieee") and row[
+        "median_us"
+    ] > 0
     assert cache.best(str(file), m=8, n=24) == [row]
     assert cache.best(file, m=9) == []
     assert cache.best(file, rigor="'; DROP TABLE winner; --") == []
@@ -59,8 +64,12 @@ def test_a_file_in_use_can_be_read(file):
 
 def test_default_path_is_the_library_s(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for variables in ({"TUNEDGEMM_CACHE": "relative.db"}, {"XDG_CACHE_HOME": str(tmp_path / "xdg")},
-                      {"XDG_CACHE_HOME": "relative", "HOME": str(tmp_path)}, {"HOME": str(tmp_path / "home")}):
+    for variables in (
+        {"TUNEDGEMM_CACHE": "relative.db"},
+        {"XDG_CACHE_HOME": str(tmp_path / "xdg")},
+        {"XDG_CACHE_HOME": "relative", "HOME": str(tmp_path)},
+        {"HOME": str(tmp_path / "home")},
+    ):
         for name in ("TUNEDGEMM_CACHE", "XDG_CACHE_HOME", "HOME"):
             monkeypatch.delenv(name, raising=False)
         for name, value in variables.items():
@@ -75,7 +84,9 @@ def test_default_path_is_the_library_s(tmp_path, monkeypatch):
 
 
 def test_wrong_files(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no cache at .*absent.db: nothing has been tuned"):
+    with pytest.raises(
+        FileNotFoundError, match="there is no cache at .*absent.db: nothing has been tuned"
+    ):
         cache.best(tmp_path / "absent.db")
     assert not os.path.exists(tmp_path / "absent.db")
     text = tmp_path / "text"
@@ -98,7 +109,12 @@ def test_reading_keeps_the_locks_of_this_process(file):
         fcntl.lockf(locked, fcntl.LOCK_EX, 1, 1 << 40)
         cache.best(file)
         other = "import fcntl, sys\nfcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1 << 40)"
-        assert b"BlockingIOError" in subprocess.run([sys.executable, "-c", other, file], stderr=subprocess.PIPE, check=False).stderr
+        assert (
+            b"BlockingIOError"
+            in subprocess.run(
+                [sys.executable, "-c", other, file], stderr=subprocess.PIPE, check=False
+            ).stderr
+        )
 
 
 def test_views_are_those_of_the_library():

@@ -1,4 +1,5 @@
 """The programs in tools/examples/python run as they are."""
+
 import json
 import pathlib
 import subprocess
@@ -10,7 +11,13 @@ EXAMPLES = pathlib.Path(__file__).parents[3] / "tools/examples/python"
 
 
 def run(name: str, *arguments) -> str:
-    return subprocess.run([sys.executable, EXAMPLES / name, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=600).stdout
+    return subprocess.run(
+        [sys.executable, EXAMPLES / name, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=600,
+    ).stdout
 
 
 def test_first_matmul():
@@ -25,7 +32,20 @@ def test_serving_linear():
 def test_model_step(tmp_path):
     pytest.importorskip("torch", minversion="2.10")
     pytest.importorskip("transformers")
-    text = run("model_step.py", "tiny", "--tokens", "1", "9", "--ways", "eager", "--json", tmp_path / "tiny.json")
+    text = run(
+        "model_step.py",
+        "tiny",
+        "--tokens",
+        "1",
+        "9",
+        "--ways",
+        "eager",
+        "--json",
+        tmp_path / "tiny.json",
+    )
     assert "tiny, 9 tokens, us a step: eager" in text
     rows = json.loads((tmp_path / "tiny.json").read_text())["rows"]
-    assert [row["tokens"] for row in rows] == [1, 9] and rows[0]["us"].keys() == {"eager", "eager + patch"}
+    assert [row["tokens"] for row in rows] == [1, 9] and rows[0]["us"].keys() == {
+        "eager",
+        "eager + patch",
+    }

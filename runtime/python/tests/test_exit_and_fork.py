@@ -1,4 +1,5 @@
 """The interpreter ends with the program's own status beside threads that are in the library, and a forked child has no locks of its parent."""
+
 import os
 import signal
 import subprocess
@@ -27,7 +28,15 @@ THREADS = """
 BF16 = "b = numpy.ones((8, 8), __import__('ml_dtypes').bfloat16); tunedgemm.matmul(b, b)"  # a class of Python code gives away its memory
 
 
-@pytest.mark.parametrize("act", ["tunedgemm.matmul(a, a)", "p = tunedgemm.plan(a, a); p.info; p.run(a, a)", BF16, "tunedgemm.Context('host', cache='')"])
+@pytest.mark.parametrize(
+    "act",
+    [
+        "tunedgemm.matmul(a, a)",
+        "p = tunedgemm.plan(a, a); p.info; p.run(a, a)",
+        BF16,
+        "tunedgemm.Context('host', cache='')",
+    ],
+)
 @pytest.mark.parametrize("end,status", [("pass", 0), ("raise SystemExit(3)", 3)])
 def test_exit_beside_threads_that_multiply(act, end, status):
     for _ in range(2):  # without a remedy, nearly each aborts
@@ -37,7 +46,8 @@ def test_exit_beside_threads_that_multiply(act, end, status):
 
 @pytest.mark.parametrize("policy", ["tune", "compile"])
 def test_exit_beside_a_thread_that_tunes(policy, tmp_path):
-    done = run_alone("""
+    done = run_alone(
+        """
         import threading, time, numpy, tunedgemm
         a, started = numpy.ones((177, 191), "f4"), threading.Event()
         def work():
@@ -48,7 +58,11 @@ def test_exit_beside_a_thread_that_tunes(policy, tmp_path):
         started.wait()
         time.sleep(0.2)
         raise SystemExit(3)
-        """, TUNEDGEMM_POLICY=policy, TUNEDGEMM_CACHE=str(tmp_path / "cache.db"), timeout=30)
+        """,
+        TUNEDGEMM_POLICY=policy,
+        TUNEDGEMM_CACHE=str(tmp_path / "cache.db"),
+        timeout=30,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
 
 
@@ -60,8 +74,13 @@ def test_a_second_interrupt_ends_prepare_and_the_process(tmp_path):
         tunedgemm.prepare([{"a": (1777, 1191), "b": (1191, 1333), "dtype": "float64"}], progress=show, policy="tune",
                           context=tunedgemm.Context("host", rigor="normal"))
         """)
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env={**os.environ, "TUNEDGEMM_CACHE": str(tmp_path / "cache.db")})
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TUNEDGEMM_CACHE": str(tmp_path / "cache.db")},
+    )
     process.stdout.readline()
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -69,7 +88,11 @@ def test_a_second_interrupt_ends_prepare_and_the_process(tmp_path):
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
-    assert time.monotonic() - begin < 4 and process.returncode == -signal.SIGINT and errors.rstrip().endswith("KeyboardInterrupt"), errors
+    assert (
+        time.monotonic() - begin < 4
+        and process.returncode == -signal.SIGINT
+        and errors.rstrip().endswith("KeyboardInterrupt")
+    ), errors
 
 
 def fork_beside(prepare: str, act: str, forks: int) -> str:
@@ -104,6 +127,12 @@ def test_a_child_forked_beside_threads_that_multiply_multiplies():
 
 def test_a_child_forked_beside_operators_of_torch_multiplies():
     pytest.importorskip("torch")
-    done = run_alone(fork_beside("import torch, tunedgemm.torch; t = torch.ones(4, 4)",
-                                 "torch.ops.tunedgemm.mm(t, t); torch.ops.tunedgemm.tuned_linear(t, t, None, 'fail')", 30) + "os._exit(0)")
+    done = run_alone(
+        fork_beside(
+            "import torch, tunedgemm.torch; t = torch.ones(4, 4)",
+            "torch.ops.tunedgemm.mm(t, t); torch.ops.tunedgemm.tuned_linear(t, t, None, 'fail')",
+            30,
+        )
+        + "os._exit(0)"
+    )
     assert (done.returncode, done.stdout) == (0, ""), done

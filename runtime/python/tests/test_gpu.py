@@ -1,4 +1,5 @@
 """What only a GPU can show: streams, graphs, memory that is freed early, arrays of CuPy and JAX, wrong calls. Skipped without one."""
+
 import textwrap
 
 import pytest
@@ -23,15 +24,21 @@ def test_tensors_may_be_freed_at_once():
     expected = a.double() @ b.double()
     for _ in range(200):
         d = tunedgemm.matmul(a.clone(), b.clone())
-        torch.full((257, 512), torch.nan, device="cuda", dtype=torch.float16)  # takes the memory that a.clone() had
+        torch.full(
+            (257, 512), torch.nan, device="cuda", dtype=torch.float16
+        )  # takes the memory that a.clone() had
     torch.testing.assert_close(d.double(), expected, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize("multiply", [
-    lambda a, b, out: tunedgemm.matmul(a, b, out=out),
-    lambda a, b, out: out.copy_(tunedgemm.matmul(a, b)),
-    lambda a, b, out: tunedgemm.plan(a, b, out=out).run(a, b, out=out),
-], ids=["out", "new output", "plan"])
+@pytest.mark.parametrize(
+    "multiply",
+    [
+        lambda a, b, out: tunedgemm.matmul(a, b, out=out),
+        lambda a, b, out: out.copy_(tunedgemm.matmul(a, b)),
+        lambda a, b, out: tunedgemm.plan(a, b, out=out).run(a, b, out=out),
+    ],
+    ids=["out", "new output", "plan"],
+)
 def test_a_graph_replays(multiply):
     a, b, out = draw(100, 264), draw(264, 72), draw(100, 72)
     multiply(a, b, out)
@@ -90,7 +97,9 @@ def test_arrays_of_cupy():
     stream.synchronize()
     assert type(d) is cupy.ndarray
     for result in (d, e):
-        cupy.testing.assert_allclose(result, 4 * (a.astype("float64") @ a.T.astype("float64")), rtol=1e-3)
+        cupy.testing.assert_allclose(
+            result, 4 * (a.astype("float64") @ a.T.astype("float64")), rtol=1e-3
+        )
 
 
 def test_arrays_of_jax_are_inputs():
@@ -103,20 +112,55 @@ def test_arrays_of_jax_are_inputs():
     torch.testing.assert_close(out, torch.full_like(out, 9 * 96))
 
 
-@pytest.mark.parametrize("wrong,error,message", [
-    (lambda a: tunedgemm.matmul(a, a.cpu()), ValueError, "b is on another device than a: on the CPU, not on GPU 0"),
-    (lambda a: tunedgemm.matmul(a, a, out=a.cpu()), ValueError, "out is on another device"),
-    (lambda a: tunedgemm.matmul(a, a, bias=a[0].cpu()), ValueError, "bias is on another device"),
-    (lambda a: tunedgemm.matmul(a, a.cpu().float().numpy()), ValueError, "b is on another device"),
-    (lambda a: tunedgemm.matmul(a, a, out=a), tunedgemm.InvalidArgumentError, "overlap"),
-    (lambda a: tunedgemm.matmul(a, a, context=tunedgemm.Context("host", cache="")), tunedgemm.Error, "device|host|memory"),
-    (lambda a: tunedgemm.matmul(a.cpu(), a.cpu(), context=tunedgemm.Context("cuda", cache="")), tunedgemm.Error, "device|memory"),
-    (lambda a: tunedgemm.matmul(a, a, stream="0"), (TypeError, RuntimeError), "stream|cast"),
-    (lambda a: tunedgemm.matmul(a, a.bool()), ValueError, "b has elements of torch.bool"),
-    (lambda a: tunedgemm.matmul(a, a.float()), tunedgemm.InvalidArgumentError, "A is f16, B is f32"),
-    (lambda a: tunedgemm.matmul(a[:, ::2], a[::2]), ValueError, "strides of"),
-    (lambda a: tunedgemm.matmul(a, a, out=a.new_empty(64, 64).expand(64, 64)[:1].expand(64, 64)), ValueError, "strides of 0"),
-])
+@pytest.mark.parametrize(
+    "wrong,error,message",
+    [
+        (
+            lambda a: tunedgemm.matmul(a, a.cpu()),
+            ValueError,
+            "b is on another device than a: on the CPU, not on GPU 0",
+        ),
+        (lambda a: tunedgemm.matmul(a, a, out=a.cpu()), ValueError, "out is on another device"),
+        (
+            lambda a: tunedgemm.matmul(a, a, bias=a[0].cpu()),
+            ValueError,
+            "bias is on another device",
+        ),
+        (
+            lambda a: tunedgemm.matmul(a, a.cpu().float().numpy()),
+            ValueError,
+            "b is on another device",
+        ),
+        (lambda a: tunedgemm.matmul(a, a, out=a), tunedgemm.InvalidArgumentError, "overlap"),
+        (
+            lambda a: tunedgemm.matmul(a, a, context=tunedgemm.Context("host", cache="")),
+            tunedgemm.Error,
+            "device|host|memory",
+        ),
+        (
+            lambda a: tunedgemm.matmul(
+                a.cpu(), a.cpu(), context=tunedgemm.Context("cuda", cache="")
+            ),
+            tunedgemm.Error,
+            "device|memory",
+        ),
+        (lambda a: tunedgemm.matmul(a, a, stream="0"), (TypeError, RuntimeError), "stream|cast"),
+        (lambda a: tunedgemm.matmul(a, a.bool()), ValueError, "b has elements of torch.bool"),
+        (
+            lambda a: tunedgemm.matmul(a, a.float()),
+            tunedgemm.InvalidArgumentError,
+            "A is f16, B is f32",
+        ),
+        (lambda a: tunedgemm.matmul(a[:, ::2], a[::2]), ValueError, "strides of"),
+        (
+            lambda a: tunedgemm.matmul(
+                a, a, out=a.new_empty(64, 64).expand(64, 64)[:1].expand(64, 64)
+            ),
+            ValueError,
+            "strides of 0",
+        ),
+    ],
+)
 def test_wrong_calls(wrong, error, message):
     with pytest.raises(error, match=message):
         wrong(draw(64, 64))

@@ -1,4 +1,5 @@
 """Arrays of JAX, which are inputs only: they cannot be written."""
+
 import numpy
 import pytest
 
@@ -14,8 +15,15 @@ def on_the_cpu():
         yield
 
 
-@pytest.mark.parametrize("dtype,dtype_of_out", [("float32", "float32"), ("bfloat16", "float32"), ("float8_e4m3fn", "float16"),
-                                                ("int8", "int32")])
+@pytest.mark.parametrize(
+    "dtype,dtype_of_out",
+    [
+        ("float32", "float32"),
+        ("bfloat16", "float32"),
+        ("float8_e4m3fn", "float16"),
+        ("int8", "int32"),
+    ],
+)
 def test_inputs(dtype, dtype_of_out):
     integers = numpy.random.default_rng().integers(-3, 4, (2, 24, 24))
     a, b = (jnp.asarray(one, dtype) for one in integers)
@@ -26,7 +34,10 @@ def test_inputs(dtype, dtype_of_out):
 
 def test_outputs_are_refused():
     a = jnp.ones((4, 4))
-    with pytest.raises(TypeError, match="out is missing: arrays of type jax.* cannot be made here; call tunedgemm.jax.matmul"):
+    with pytest.raises(
+        TypeError,
+        match="out is missing: arrays of type jax.* cannot be made here; call tunedgemm.jax.matmul",
+    ):
         tunedgemm.matmul(a, a)
     with pytest.raises(ValueError, match="out is an array of JAX"):
         tunedgemm.matmul(a, a, out=jnp.zeros((4, 4)))

@@ -1,4 +1,5 @@
 """tunedgemm.jax beside float64 references and jax.numpy, on the CPU and on a GPU if there is one."""
+
 import numpy
 import pytest
 from support import run_alone, run_in_threads
@@ -10,7 +11,9 @@ jax = pytest.importorskip("jax")
 tunedgemm_jax = pytest.importorskip("tunedgemm.jax", exc_type=ImportError)
 jnp = jax.numpy
 matmul = tunedgemm_jax.matmul
-jax.config.update("jax_default_matmul_precision", "highest")  # what is compared with: TF32 else, on a GPU
+jax.config.update(
+    "jax_default_matmul_precision", "highest"
+)  # what is compared with: TF32 else, on a GPU
 
 RNG = numpy.random.default_rng()
 TYPES = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2, "bfloat16": 2e-1}
@@ -59,7 +62,19 @@ def check(d, expected, limit=1e-5):
     numpy.testing.assert_allclose(exact(d), exact(expected), rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (1, 37, 129), (67, 1, 31), (64, 96, 33), (129, 65, 17), (5, 7, 0), (0, 4, 3), (4, 0, 3)])
+@pytest.mark.parametrize(
+    "m,n,k",
+    [
+        (1, 1, 1),
+        (1, 37, 129),
+        (67, 1, 31),
+        (64, 96, 33),
+        (129, 65, 17),
+        (5, 7, 0),
+        (0, 4, 3),
+        (4, 0, 3),
+    ],
+)
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 def test_shapes_and_transposes(m, n, k, transpose_a, transpose_b):
@@ -76,7 +91,9 @@ def test_types(dtype):
     check(d, exact(a) @ exact(b), TYPES[dtype])
 
 
-@pytest.mark.parametrize("dtype_a,dtype_b", [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e5m2")])
+@pytest.mark.parametrize(
+    "dtype_a,dtype_b", [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e5m2")]
+)
 def test_float8_gives_float16(dtype_a, dtype_b):
     a, b = draw((16, 48), dtype_a), draw((48, 24), dtype_b)
     d = matmul(a, b, scale_a=jnp.float32(0.5), scale_b=jnp.asarray([3.0], "float32"))
@@ -109,7 +126,11 @@ def test_out_dtype():
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations(activation, dtype):
     a, b = draw((12, 9), dtype), draw((9, 15), dtype)
-    check(matmul(a, b, activation=activation), ACTIVATIONS[activation](exact(a) @ exact(b)), 5e-2 if dtype == "bfloat16" else 1e-5)
+    check(
+        matmul(a, b, activation=activation),
+        ACTIVATIONS[activation](exact(a) @ exact(b)),
+        5e-2 if dtype == "bfloat16" else 1e-5,
+    )
 
 
 def test_epilogue():
@@ -118,7 +139,10 @@ def test_epilogue():
     check(matmul(a, b, bias=columns, activation="relu"), numpy.maximum(product + exact(columns), 0))
     check(matmul(a, b, bias=columns[None]), product + exact(columns))
     check(matmul(a, b, bias=rows), product + exact(rows))
-    check(matmul(a, b, activation="leaky_relu", slope=0.25), numpy.where(product < 0, 0.25 * product, product))
+    check(
+        matmul(a, b, activation="leaky_relu", slope=0.25),
+        numpy.where(product < 0, 0.25 * product, product),
+    )
     check(matmul(a, b, c=c, alpha=-2, beta=0.1), -2 * product + 0.1 * exact(c))
     check(matmul(a, b, c=jnp.full_like(c, jnp.nan)), product)
 
@@ -143,14 +167,29 @@ def test_numpy_and_jit():
 
 
 def test_vmap():
-    a, b, bias, rows, scale = draw((4, 8, 6)), draw((4, 6, 7)), draw((4, 7)), draw((4, 8, 1)), draw(4)
+    a, b, bias, rows, scale = (
+        draw((4, 8, 6)),
+        draw((4, 6, 7)),
+        draw((4, 7)),
+        draw((4, 8, 1)),
+        draw(4),
+    )
     check(jax.vmap(matmul)(a, b), exact(a) @ exact(b))
     check(jax.vmap(matmul, (0, None))(a, b[0]), exact(a) @ exact(b[0]))
-    check(jax.vmap(matmul, (None, 2), 1)(a[0], jnp.moveaxis(b, 0, 2)), numpy.moveaxis(exact(a[0]) @ exact(b), 0, 1))
+    check(
+        jax.vmap(matmul, (None, 2), 1)(a[0], jnp.moveaxis(b, 0, 2)),
+        numpy.moveaxis(exact(a[0]) @ exact(b), 0, 1),
+    )
     product = exact(a) @ exact(b)
-    check(jax.vmap(lambda a, b, bias: matmul(a, b, bias=bias))(a, b, bias), product + exact(bias)[:, None])
+    check(
+        jax.vmap(lambda a, b, bias: matmul(a, b, bias=bias))(a, b, bias),
+        product + exact(bias)[:, None],
+    )
     check(jax.vmap(lambda a, b, bias: matmul(a, b, bias=bias))(a, b, rows), product + exact(rows))
-    check(jax.vmap(lambda scale: matmul(a[0], b[0], scale_b=scale))(scale), product[0] * exact(scale)[:, None, None])
+    check(
+        jax.vmap(lambda scale: matmul(a[0], b[0], scale_b=scale))(scale),
+        product[0] * exact(scale)[:, None, None],
+    )
 
 
 def test_vmap_over_batches_and_vmaps():
@@ -159,26 +198,44 @@ def test_vmap_over_batches_and_vmaps():
     check(jax.vmap(matmul, (0, None))(a, b[0]), exact(a) @ exact(b[0]))
     check(jax.vmap(matmul, (0, None))(a, b[0, 0]), exact(a) @ exact(b[0, 0]))
     check(jax.vmap(matmul)(a[:, 0], b), exact(a[:, :1]) @ exact(b))
-    check(jax.vmap(jax.vmap(matmul, (0, None)), (None, 0))(a[0], b[:, 0]), exact(a[0]) @ exact(b[:, :1]))
+    check(
+        jax.vmap(jax.vmap(matmul, (0, None)), (None, 0))(a[0], b[:, 0]),
+        exact(a[0]) @ exact(b[:, :1]),
+    )
     added = jax.vmap(lambda a, b, c: matmul(a, b, c=c, beta=1))(a, b, c)
     check(added, exact(a) @ exact(b) + exact(c)[:, None])
 
 
 def plain(a, b, bias=None, c=None, scale=None, *, activation, transpose_a=False, transpose_b=False):
     """What matmul computes, with alpha = 0.5 and beta = 2, by jax.numpy."""
-    a, b = (one.swapaxes(-1, -2) if transposed else one for one, transposed in ((a, transpose_a), (b, transpose_b)))
-    z = 0.5 * (1 if scale is None else scale) * (a @ b) + (0 if c is None else 2 * c) + (0 if bias is None else bias)
+    a, b = (
+        one.swapaxes(-1, -2) if transposed else one
+        for one, transposed in ((a, transpose_a), (b, transpose_b))
+    )
+    z = (
+        0.5 * (1 if scale is None else scale) * (a @ b)
+        + (0 if c is None else 2 * c)
+        + (0 if bias is None else bias)
+    )
     return ACTIVATIONS[activation](z)
 
 
 def tuned(a, b, bias=None, c=None, scale=None, **options):
-    return matmul(a, b, bias=bias, c=c, scale_a=scale, alpha=0.5, beta=0 if c is None else 2, **options)
+    return matmul(
+        a, b, bias=bias, c=c, scale_a=scale, alpha=0.5, beta=0 if c is None else 2, **options
+    )
 
 
 def check_gradients(operands, limit=1e-10, **options):
     weights = draw(plain(*operands, **options).shape, "float64")
-    gradients, expected = (jax.jit(jax.grad(lambda *operands: (weights * one(*operands, **options)).sum(), range(len(operands))))(*operands)
-                           for one in (tuned, plain))
+    gradients, expected = (
+        jax.jit(
+            jax.grad(
+                lambda *operands: (weights * one(*operands, **options)).sum(), range(len(operands))
+            )
+        )(*operands)
+        for one in (tuned, plain)
+    )
     for gradient, wanted, operand in zip(gradients, expected, operands):
         assert gradient.dtype == operand.dtype
         check(gradient, wanted, limit)
@@ -186,7 +243,10 @@ def check_gradients(operands, limit=1e-10, **options):
 
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
-@pytest.mark.parametrize("batch_a,batch_b", [((), ()), ((3,), (3,)), ((3,), ()), ((), (3,)), ((3,), (1,)), ((1,), (1,)), ((0,), ())])
+@pytest.mark.parametrize(
+    "batch_a,batch_b",
+    [((), ()), ((3,), (3,)), ((3,), ()), ((), (3,)), ((3,), (1,)), ((1,), (1,)), ((0,), ())],
+)
 def test_gradients(batch_a, batch_b, transpose_a, transpose_b):
     a = draw(batch_a + ((4, 5) if transpose_a else (5, 4)), "float64")
     b = draw(batch_b + ((7, 4) if transpose_b else (4, 7)), "float64")
@@ -195,11 +255,20 @@ def test_gradients(batch_a, batch_b, transpose_a, transpose_b):
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_gradients_of_activations(activation):
-    check_gradients([draw(shape, "float64") for shape in ((5, 4), (4, 7), (7,))], activation=activation)
+    check_gradients(
+        [draw(shape, "float64") for shape in ((5, 4), (4, 7), (7,))], activation=activation
+    )
 
 
-@pytest.mark.parametrize("shapes", [((3, 5, 4), (4, 7), (7,), (5, 7)), ((5, 4), (4, 7), (5, 1), (5, 7)),
-                                    ((5, 4), (3, 4, 7), (5, 1), (3, 5, 7)), ((1, 4), (4, 1), (1, 1), (1, 1))])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3, 5, 4), (4, 7), (7,), (5, 7)),
+        ((5, 4), (4, 7), (5, 1), (5, 7)),
+        ((5, 4), (3, 4, 7), (5, 1), (3, 5, 7)),
+        ((1, 4), (4, 1), (1, 1), (1, 1)),
+    ],
+)
 def test_gradients_of_epilogues(shapes):
     check_gradients([draw(shape, "float64") for shape in shapes], activation="silu")
 
@@ -220,41 +289,113 @@ def test_second_derivatives_and_vmapped_gradients():
     def gradients(one):
         return jax.grad(lambda a, b: one(a, b, activation="gelu_tanh").sum(), (0, 1))
 
-    vmapped, expected = (jax.jit(jax.vmap(gradients(one), (0, None)))(a, b) for one in (tuned, plain))
+    vmapped, expected = (
+        jax.jit(jax.vmap(gradients(one), (0, None)))(a, b) for one in (tuned, plain)
+    )
     for gradient, wanted in zip(vmapped, expected):
         check(gradient, wanted, 1e-10)
-    second, expected = (jax.jit(jax.jacrev(lambda a: gradients(one)(a, b)[0]))(a[0]) for one in (tuned, plain))
+    second, expected = (
+        jax.jit(jax.jacrev(lambda a: gradients(one)(a, b)[0]))(a[0]) for one in (tuned, plain)
+    )
     check(second, expected, 1e-10)
 
 
 A, B = numpy.ones((4, 3), "float32"), numpy.ones((3, 5), "float32")
 
 
-@pytest.mark.parametrize("call,error,message", [
-    (lambda: matmul(A, A), ValueError, r"a of shape \(4, 3\) has 3 columns, but b of shape \(4, 3\) has 4 rows"),
-    (lambda: matmul(A, B, transpose_a=True), ValueError, r"a of shape \(4, 3\), transposed, has 4 columns, but b of shape"),
-    (lambda: matmul(A[0], B), ValueError, r"a has the shape \(3,\); it must be a matrix"),
-    (lambda: matmul(A[None, None], B), ValueError, r"a has the shape \(1, 1, 4, 3\)"),
-    (lambda: matmul(A.astype("complex64"), B), ValueError, "a has elements of complex64; supported are float64"),
-    (lambda: matmul(A, B.astype("float16")), ValueError, "a has elements of float32, but b of float16"),
-    (lambda: matmul(A[None].repeat(2, 0), B[None].repeat(3, 0)), ValueError, "a has 2 matrices, but the batch has 3"),
-    (lambda: matmul(A, B, out_dtype="int32"), ValueError, "out_dtype is int32, but float32 gives float32 or float16"),
-    (lambda: matmul(A, B, activation="swish"), ValueError, "activation is 'swish'; it may be one of: none, relu"),
-    (lambda: matmul(A, B, numerics="exact"), ValueError, "numerics is 'exact'; it may be one of: default, ieee"),
-    (lambda: matmul(A, B, numerics="fast"), ValueError, "numerics is 'fast', but for float32 it may be one of: default, ieee, tf32"),
-    (lambda: matmul(A, B, bias=numpy.zeros(4, "f4")), ValueError, r"bias has the shape \(4,\); it must be \(5,\)"),
-    (lambda: matmul(A, B, bias=numpy.zeros(5)), ValueError, "bias has elements of float64, but must have those of the result, float32"),
-    (lambda: matmul(A, B, beta=1), ValueError, "beta is 1.0, so c must be given"),
-    (lambda: matmul(A, B, beta=1, c=numpy.zeros((4, 4), "f4")), ValueError, r"c has the shape \(4, 4\)"),
-    (lambda: matmul(A, B, beta=1, c=numpy.zeros((2, 4, 5), "f4")), ValueError, "c has 2 matrices, but the batch has 1"),
-    (lambda: matmul(A, B, scale_a=numpy.ones(2, "f4")), ValueError, "scale_a must be an array of one float32"),
-    (lambda: matmul(A, B, scale_b=2.0), TypeError, "scale_b is a float; pass an array"),
-    (lambda: matmul([[1.0]], B), TypeError, "a is a list; pass an array of JAX"),
-    (lambda: matmul(A, None), TypeError, "b is a NoneType"),
-    (lambda: jax.jit(lambda alpha: matmul(A, B, alpha=alpha))(2.0), TypeError, "alpha is traced"),
-    (lambda: jax.grad(lambda scale: matmul(A.astype("int8"), B.astype("int8"), scale_a=scale).sum() * 1.0)(numpy.float32([1])), TypeError,
-     "products of int8 have no gradients"),
-])
+@pytest.mark.parametrize(
+    "call,error,message",
+    [
+        (
+            lambda: matmul(A, A),
+            ValueError,
+            r"a of shape \(4, 3\) has 3 columns, but b of shape \(4, 3\) has 4 rows",
+        ),
+        (
+            lambda: matmul(A, B, transpose_a=True),
+            ValueError,
+            r"a of shape \(4, 3\), transposed, has 4 columns, but b of shape",
+        ),
+        (lambda: matmul(A[0], B), ValueError, r"a has the shape \(3,\); it must be a matrix"),
+        (lambda: matmul(A[None, None], B), ValueError, r"a has the shape \(1, 1, 4, 3\)"),
+        (
+            lambda: matmul(A.astype("complex64"), B),
+            ValueError,
+            "a has elements of complex64; supported are float64",
+        ),
+        (
+            lambda: matmul(A, B.astype("float16")),
+            ValueError,
+            "a has elements of float32, but b of float16",
+        ),
+        (
+            lambda: matmul(A[None].repeat(2, 0), B[None].repeat(3, 0)),
+            ValueError,
+            "a has 2 matrices, but the batch has 3",
+        ),
+        (
+            lambda: matmul(A, B, out_dtype="int32"),
+            ValueError,
+            "out_dtype is int32, but float32 gives float32 or float16",
+        ),
+        (
+            lambda: matmul(A, B, activation="swish"),
+            ValueError,
+            "activation is 'swish'; it may be one of: none, relu",
+        ),
+        (
+            lambda: matmul(A, B, numerics="exact"),
+            ValueError,
+            "numerics is 'exact'; it may be one of: default, ieee",
+        ),
+        (
+            lambda: matmul(A, B, numerics="fast"),
+            ValueError,
+            "numerics is 'fast', but for float32 it may be one of: default, ieee, tf32",
+        ),
+        (
+            lambda: matmul(A, B, bias=numpy.zeros(4, "f4")),
+            ValueError,
+            r"bias has the shape \(4,\); it must be \(5,\)",
+        ),
+        (
+            lambda: matmul(A, B, bias=numpy.zeros(5)),
+            ValueError,
+            "bias has elements of float64, but must have those of the result, float32",
+        ),
+        (lambda: matmul(A, B, beta=1), ValueError, "beta is 1.0, so c must be given"),
+        (
+            lambda: matmul(A, B, beta=1, c=numpy.zeros((4, 4), "f4")),
+            ValueError,
+            r"c has the shape \(4, 4\)",
+        ),
+        (
+            lambda: matmul(A, B, beta=1, c=numpy.zeros((2, 4, 5), "f4")),
+            ValueError,
+            "c has 2 matrices, but the batch has 1",
+        ),
+        (
+            lambda: matmul(A, B, scale_a=numpy.ones(2, "f4")),
+            ValueError,
+            "scale_a must be an array of one float32",
+        ),
+        (lambda: matmul(A, B, scale_b=2.0), TypeError, "scale_b is a float; pass an array"),
+        (lambda: matmul([[1.0]], B), TypeError, "a is a list; pass an array of JAX"),
+        (lambda: matmul(A, None), TypeError, "b is a NoneType"),
+        (
+            lambda: jax.jit(lambda alpha: matmul(A, B, alpha=alpha))(2.0),
+            TypeError,
+            "alpha is traced",
+        ),
+        (
+            lambda: jax.grad(
+                lambda scale: matmul(A.astype("int8"), B.astype("int8"), scale_a=scale).sum() * 1.0
+            )(numpy.float32([1])),
+            TypeError,
+            "products of int8 have no gradients",
+        ),
+    ],
+)
 def test_wrong_calls(call, error, message):
     with pytest.raises(error, match=message):
         call()
@@ -267,7 +408,8 @@ def test_threads():
 
 
 def test_threads_may_run_the_first_product_of_a_process():
-    done = run_alone("""
+    done = run_alone(
+        """
         import jax, numpy, threading, tunedgemm.jax
         a = numpy.ones((300, 300), "float32")
         product = jax.jit(lambda a: tunedgemm.jax.matmul(a, a + 1))
@@ -278,24 +420,32 @@ def test_threads_may_run_the_first_product_of_a_process():
         for thread in threads: thread.start()
         for thread in threads: thread.join()
         print(all(right), len(right))
-        """, JAX_PLATFORMS="cpu")
+        """,
+        JAX_PLATFORMS="cpu",
+    )
     assert (done.returncode, done.stdout) == (0, "True 3\n"), done
 
 
 def test_failures_of_the_library_are_errors_of_jax():
-    done = run_alone("""
+    done = run_alone(
+        """
         import jax, numpy, tunedgemm.jax
         a = numpy.ones((4, 4), "float32")
         try:
             tunedgemm.jax.matmul(a, a).block_until_ready()
         except jax.errors.JaxRuntimeError as error:
             print(error)
-        """, JAX_PLATFORMS="cpu", TUNEDGEMM_POLICY="fail", TUNEDGEMM_CACHE="")
+        """,
+        JAX_PLATFORMS="cpu",
+        TUNEDGEMM_POLICY="fail",
+        TUNEDGEMM_CACHE="",
+    )
     assert done.stdout.startswith("FAILED_PRECONDITION") and "m=4 n=4 k=4" in done.stdout, done
 
 
 def test_shard_map():
-    done = run_alone("""
+    done = run_alone(
+        """
         import jax, numpy, tunedgemm.jax
         from jax.sharding import PartitionSpec as P
         mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -310,12 +460,20 @@ def test_shard_map():
         sharded = jax.device_put(a, jax.NamedSharding(mesh, P("x")))
         numpy.testing.assert_allclose(tunedgemm.jax.matmul(sharded, b), a @ b, rtol=1e-5, atol=1e-5)
         print("done")
-        """, JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2")
+        """,
+        JAX_PLATFORMS="cpu",
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+    )
     assert (done.returncode, done.stdout) == (0, "done\n"), done
 
 
-@pytest.mark.parametrize("version,handlers,message", [("99.0", {"cpu": {}}, "built with jaxlib 99.0, and jaxlib .* is older: update JAX"),
-                                                      ("", {}, "built without jaxlib")])
+@pytest.mark.parametrize(
+    "version,handlers,message",
+    [
+        ("99.0", {"cpu": {}}, "built with jaxlib 99.0, and jaxlib .* is older: update JAX"),
+        ("", {}, "built without jaxlib"),
+    ],
+)
 def test_packages_that_do_not_fit_this_jax(version, handlers, message):
     with pytest.raises(ImportError, match=message):
         tunedgemm_jax._register(version, handlers)

@@ -1,4 +1,5 @@
 """tunedgemm.matmul beside numpy: shapes, layouts, types, epilogues."""
+
 import datetime
 import gc
 
@@ -24,7 +25,10 @@ def check(d, expected, limit):
     numpy.testing.assert_allclose(d.astype("float64"), expected, rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (1, 37, 129), (67, 1, 31), (64, 96, 33), (129, 65, 17), (5, 7, 0), (0, 4, 3)])
+@pytest.mark.parametrize(
+    "m,n,k",
+    [(1, 1, 1), (1, 37, 129), (67, 1, 31), (64, 96, 33), (129, 65, 17), (5, 7, 0), (0, 4, 3)],
+)
 def test_shapes(m, n, k):
     a, b = draw((m, k)), draw((k, n))
     check(tunedgemm.matmul(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
@@ -38,7 +42,9 @@ def test_types(dtype):
     check(d, a.astype("float64") @ b.astype("float64"), TYPES[dtype])
 
 
-@pytest.mark.parametrize("dtype_a,dtype_b", [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e5m2")])
+@pytest.mark.parametrize(
+    "dtype_a,dtype_b", [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e5m2")]
+)
 def test_float8_gives_float16(dtype_a, dtype_b):
     a, b = draw((16, 48), dtype_a), draw((48, 24), dtype_b)
     scale = numpy.array([0.5], "float32")
@@ -70,7 +76,11 @@ def test_views_are_layouts():
     for a in (padded, numpy.ascontiguousarray(padded.T).T, padded[:1], padded[:, :30]):
         check(tunedgemm.matmul(a, b), a.astype("float64") @ b.astype("float64"), 1e-5)
     transposed = draw((25, 30)).T
-    check(tunedgemm.matmul(padded, transposed), padded.astype("float64") @ transposed.astype("float64"), 1e-5)
+    check(
+        tunedgemm.matmul(padded, transposed),
+        padded.astype("float64") @ transposed.astype("float64"),
+        1e-5,
+    )
 
 
 def test_out_may_be_a_view_and_its_surroundings_stay():
@@ -97,9 +107,17 @@ def test_epilogue():
     a, b, c = draw((12, 9)), draw((9, 15)), draw((12, 15))
     exact = a.astype("float64") @ b.astype("float64")
     columns, rows = draw(15), draw((12, 1))
-    check(tunedgemm.matmul(a, b, bias=columns, activation="relu"), numpy.maximum(exact + columns, 0), 1e-5)
+    check(
+        tunedgemm.matmul(a, b, bias=columns, activation="relu"),
+        numpy.maximum(exact + columns, 0),
+        1e-5,
+    )
     check(tunedgemm.matmul(a, b, bias=rows), exact + rows, 1e-5)
-    check(tunedgemm.matmul(a, b, activation="leaky_relu", slope=0.25), numpy.where(exact < 0, 0.25 * exact, exact), 1e-5)
+    check(
+        tunedgemm.matmul(a, b, activation="leaky_relu", slope=0.25),
+        numpy.where(exact < 0, 0.25 * exact, exact),
+        1e-5,
+    )
     check(tunedgemm.matmul(a, b, c=c, alpha=-2, beta=0.5), -2 * exact + 0.5 * c, 1e-5)
     halves = [one.astype(ml_dtypes.bfloat16) for one in (a, b, c)]
     check(tunedgemm.matmul(*halves[:2], c=halves[2], beta=1), exact + c, 5e-2)
@@ -132,17 +150,40 @@ def test_a_plan_keeps_the_type_of_its_out():
 def test_context_and_its_end(tmp_path):
     a, b = draw((8, 8)), draw((8, 8))
     file = tmp_path / "cache.db"
-    with tunedgemm.Context("host", cache=str(file), policy="tune", rigor="quick", candidates=2, threads=1) as context:
-        check(tunedgemm.matmul(a, b, context=context), a.astype("float64") @ b.astype("float64"), 1e-5)
+    with tunedgemm.Context(
+        "host", cache=str(file), policy="tune", rigor="quick", candidates=2, threads=1
+    ) as context:
+        check(
+            tunedgemm.matmul(a, b, context=context), a.astype("float64") @ b.astype("float64"), 1e-5
+        )
         plan = tunedgemm.plan(a, b, context=context)
         assert "tuned" in plan.description
         info = plan.info
-        assert info.origin == "tuned" and 0 < info.low_us <= info.median_us <= info.high_us and info.expected_loss == 0
-        assert 0 <= (datetime.datetime.now(datetime.timezone.utc) - info.tuned_at).total_seconds() < 600
-        assert info.candidates >= 2 and info.spent_seconds > 0 and info.tuned_m is None and "++" in info.tuned_with
+        assert (
+            info.origin == "tuned"
+            and 0 < info.low_us <= info.median_us <= info.high_us
+            and info.expected_loss == 0
+        )
+        assert (
+            0
+            <= (datetime.datetime.now(datetime.timezone.utc) - info.tuned_at).total_seconds()
+            < 600
+        )
+        assert (
+            info.candidates >= 2
+            and info.spent_seconds > 0
+            and info.tuned_m is None
+            and "++" in info.tuned_with
+        )
         assert "host" in context.report() or str(file) in context.report()
     assert file.exists()
-    for use in (lambda: plan.run(a, b), lambda: plan.description, lambda: plan.info, context.report, lambda: tunedgemm.matmul(a, b, context=context)):
+    for use in (
+        lambda: plan.run(a, b),
+        lambda: plan.description,
+        lambda: plan.info,
+        context.report,
+        lambda: tunedgemm.matmul(a, b, context=context),
+    ):
         with pytest.raises(ValueError, match="closed"):
             use()
     context.close()
@@ -153,7 +194,12 @@ def test_the_info_of_a_plan_that_was_not_tuned():
     with tunedgemm.Context("host", cache="", policy="stored") as context:
         info = tunedgemm.plan(a, b, context=context).info
         assert info.origin == "linked_in"
-        assert (info.median_us, info.expected_loss, info.tuned_at, info.tuned_with) == (None, None, None, None)
+        assert (info.median_us, info.expected_loss, info.tuned_at, info.tuned_with) == (
+            None,
+            None,
+            None,
+            None,
+        )
         assert tunedgemm.plan(a[:0], b, context=context).info.origin == "nothing"
 
 

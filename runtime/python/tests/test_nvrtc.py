@@ -1,4 +1,5 @@
 """Finding NVRTC in a wheel."""
+
 import ctypes
 import os
 
@@ -18,16 +19,32 @@ def wheel(folder, package, *names):
 @pytest.fixture
 def nvidia(tmp_path, monkeypatch):
     """nvidia is a namespace package with parts in two folders."""
+
     class Spec:
-        submodule_search_locations = [str(tmp_path / part / "nvidia") for part in ("first", "second")]
+        submodule_search_locations = [
+            str(tmp_path / part / "nvidia") for part in ("first", "second")
+        ]
+
     monkeypatch.setattr(_nvrtc.importlib.util, "find_spec", lambda name: Spec)
     return tmp_path
 
 
 def test_the_newer_wheel_is_found(nvidia):
-    old = wheel(nvidia / "first", "cuda_nvrtc", "libnvrtc.so.12", "libnvrtc-builtins.so.12.8", "libnvrtc.alt.so.12")
+    old = wheel(
+        nvidia / "first",
+        "cuda_nvrtc",
+        "libnvrtc.so.12",
+        "libnvrtc-builtins.so.12.8",
+        "libnvrtc.alt.so.12",
+    )
     assert _nvrtc.installed_library() == str(old / "libnvrtc.so.12")
-    new = wheel(nvidia / "second", "cu13", "libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libnvrtc.alt.so.13")
+    new = wheel(
+        nvidia / "second",
+        "cu13",
+        "libnvrtc.so.13",
+        "libnvrtc-builtins.so.13.0",
+        "libnvrtc.alt.so.13",
+    )
     assert _nvrtc.installed_library() == str(new / "libnvrtc.so.13")
 
 
@@ -36,11 +53,14 @@ def test_other_wheels_have_none(nvidia):
     assert _nvrtc.installed_library() is None
 
 
-@pytest.mark.parametrize("trouble", [None, ValueError("nvidia.__spec__ is None"), ModuleNotFoundError("nvidia")])
+@pytest.mark.parametrize(
+    "trouble", [None, ValueError("nvidia.__spec__ is None"), ModuleNotFoundError("nvidia")]
+)
 def test_no_package(monkeypatch, trouble):
     def find(name):
         if trouble:
             raise trouble
+
     monkeypatch.setattr(_nvrtc.importlib.util, "find_spec", find)
     assert _nvrtc.installed_library() is None
 

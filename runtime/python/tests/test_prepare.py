@@ -1,4 +1,5 @@
 """prepare and tune_all."""
+
 import contextlib
 import gc
 import io
@@ -18,7 +19,13 @@ import pytest
 import tunedgemm
 from tunedgemm import _programs, _progress
 
-TUNE = {"device": "host", "rigor": "quick", "budget_seconds": 30, "candidates": 2, "progress": False}
+TUNE = {
+    "device": "host",
+    "rigor": "quick",
+    "budget_seconds": 30,
+    "candidates": 2,
+    "progress": False,
+}
 SHAPE = {"types": "f32", "m": 8, "n": 8, "k": 8}
 
 
@@ -39,26 +46,63 @@ def test_arrays():
     numpy.testing.assert_array_equal(second.run(a, -b), 0 * (a @ b))
 
 
-@pytest.mark.parametrize("dtype,batch", [("float64", ()), ("float32", (3,)), ("float16", ()), ("bfloat16", ()), ("float8_e4m3fn", ()),
-                                         ("float8_e5m2", ()), ("int8", ())])
+@pytest.mark.parametrize(
+    "dtype,batch",
+    [
+        ("float64", ()),
+        ("float32", (3,)),
+        ("float16", ()),
+        ("bfloat16", ()),
+        ("float8_e4m3fn", ()),
+        ("float8_e5m2", ()),
+        ("int8", ()),
+    ],
+)
 def test_shapes_are_those_of_arrays(dtype, batch):
-    (plan,) = tunedgemm.prepare([{"a": (*batch, 16, 32), "b": (32, 16), "dtype": dtype, "device": "host"}])
-    a, b = numpy.ones((*batch, 16, 32), getattr(ml_dtypes, dtype, dtype)), numpy.ones((32, 16), getattr(ml_dtypes, dtype, dtype))
+    (plan,) = tunedgemm.prepare(
+        [{"a": (*batch, 16, 32), "b": (32, 16), "dtype": dtype, "device": "host"}]
+    )
+    a, b = (
+        numpy.ones((*batch, 16, 32), getattr(ml_dtypes, dtype, dtype)),
+        numpy.ones((32, 16), getattr(ml_dtypes, dtype, dtype)),
+    )
     out = plan.run(a, b)  # refuses arrays of another problem
     assert out.shape == (*batch, 16, 16) and (out == 32).all()
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
 def test_layouts(layout):
-    (plan,) = tunedgemm.prepare([{"a": (6, 8), "b": (8, 4), "dtype": numpy.float32, "layout": layout, "device": "host"}])
-    a, b = (numpy.ones(shape, "float32", order="F" if order == "t" else "C") for shape, order in zip([(6, 8), (8, 4)], layout))
+    (plan,) = tunedgemm.prepare(
+        [{"a": (6, 8), "b": (8, 4), "dtype": numpy.float32, "layout": layout, "device": "host"}]
+    )
+    a, b = (
+        numpy.ones(shape, "float32", order="F" if order == "t" else "C")
+        for shape, order in zip([(6, 8), (8, 4)], layout)
+    )
     assert (plan.run(a, b) == 8).all()
 
 
 def test_epilogue_of_shapes():
-    (plan,) = tunedgemm.prepare([{"a": (6, 8), "b": (8, 4), "dtype": "float16", "out_dtype": "float32", "bias": (4,), "scale_a": (1,),
-                                  "c": numpy.ones((6, 4), "float32"), "beta": 1, "device": "host"}])
-    a, b, two = numpy.ones((6, 8), "float16"), numpy.ones((8, 4), "float16"), numpy.full(1, 2, "float32")
+    (plan,) = tunedgemm.prepare(
+        [
+            {
+                "a": (6, 8),
+                "b": (8, 4),
+                "dtype": "float16",
+                "out_dtype": "float32",
+                "bias": (4,),
+                "scale_a": (1,),
+                "c": numpy.ones((6, 4), "float32"),
+                "beta": 1,
+                "device": "host",
+            }
+        ]
+    )
+    a, b, two = (
+        numpy.ones((6, 8), "float16"),
+        numpy.ones((8, 4), "float16"),
+        numpy.full(1, 2, "float32"),
+    )
     d = plan.run(a, b, bias=numpy.ones(4, "float32"), c=numpy.ones((6, 4), "float32"), scale_a=two)
     assert d.dtype == numpy.float32 and (d == 18).all()
 
@@ -86,14 +130,24 @@ def test_progress_is_reported():
     states = []
     named = {"a": (4, 4), "b": (4, 8), "dtype": "float32", "name": "x"}
     tunedgemm.prepare([((4, 4), (4, 4), "float32"), named], progress=states.append)
-    assert [state[:3] for state in states] == [(0, 2, "4x4x4 float32"), (1, 2, "x 4x8x4 float32"), (2, 2, "")]
+    assert [state[:3] for state in states] == [
+        (0, 2, "4x4x4 float32"),
+        (1, 2, "x 4x8x4 float32"),
+        (2, 2, ""),
+    ]
     assert states[0].left is None and states[-1].left == 0
 
 
 def test_the_line_fits_the_terminal():
     state = _progress.State(11, 40, "llama.qkv 4096x6144x4096 bf16", 31.4, 3670.0)
-    assert _progress.text_of(state, 100, state.product) == "12/40 llama.qkv 4096x6144x4096 bf16  0:31 elapsed, 1:01:10 left"
-    assert _progress.text_of(state, 50, state.product) == "12/40 llama.qkv 4096x…  0:31 elapsed, 1:01:10 left"
+    assert (
+        _progress.text_of(state, 100, state.product)
+        == "12/40 llama.qkv 4096x6144x4096 bf16  0:31 elapsed, 1:01:10 left"
+    )
+    assert (
+        _progress.text_of(state, 50, state.product)
+        == "12/40 llama.qkv 4096x…  0:31 elapsed, 1:01:10 left"
+    )
     for width in range(60):
         assert len(_progress.text_of(state, width, state.product)) <= width
 
@@ -108,19 +162,26 @@ def test_a_line_is_drawn_on_a_terminal():
     program = "import tunedgemm; tunedgemm.prepare([((4, 4), (4, 4), 'float32')])"
     subprocess.run([sys.executable, "-c", program], stderr=terminal, check=True)
     os.close(terminal)
-    assert os.read(controller, 1000).startswith(b"\r\x1b[2K1/1 4x4x4 float32  0:00 elapsed\r\x1b[2K")
+    assert os.read(controller, 1000).startswith(
+        b"\r\x1b[2K1/1 4x4x4 float32  0:00 elapsed\r\x1b[2K"
+    )
     os.close(controller)
 
 
 def test_tune_all_draws_a_line(tmp_path):
     controller, terminal = os.openpty()
-    program = (f"import tunedgemm; tunedgemm.tune_all(['--m=8,9', '--n=8', '--k=8'], cache={str(tmp_path / 'cache.db')!r}, device='host', "
-               "rigor='quick', candidates=2)")
+    program = (
+        f"import tunedgemm; tunedgemm.tune_all(['--m=8,9', '--n=8', '--k=8'], cache={str(tmp_path / 'cache.db')!r}, device='host', "
+        "rigor='quick', candidates=2)"
+    )
     subprocess.run([sys.executable, "-c", program], stderr=terminal, check=True)
     os.close(terminal)
     drawn = os.read(controller, 10000).decode().split("\r\x1b[2K")
     os.close(controller)
-    assert any(text.startswith("2/2 after 8x8x8 f32→f32 ieee nn  0:0") for text in drawn) and drawn[-1] == ""
+    assert (
+        any(text.startswith("2/2 after 8x8x8 f32→f32 ieee nn  0:0") for text in drawn)
+        and drawn[-1] == ""
+    )
 
 
 def test_an_interrupt_waits_for_the_product():
@@ -149,10 +210,17 @@ def test_tune_all_of_a_list_and_of_arguments(tmp_path):
     shapes = tmp_path / "list.csv"
     shapes.write_text("f32,nn,8,4,4\nf32,nn,9,4,4\n")
     states = []
-    rows = tunedgemm.tune_all(shapes, cache=tmp_path / "cache.db", **{**TUNE, "progress": states.append})
+    rows = tunedgemm.tune_all(
+        shapes, cache=tmp_path / "cache.db", **{**TUNE, "progress": states.append}
+    )
     assert [row["m"] for row in rows] == [8, 9]
-    assert [state[:3] for state in states] == [(1, 2, "9x4x4 f32→f32 ieee nn"), (2, 2, "8x4x4 f32→f32 ieee nn")]  # the larger first
-    rows = tunedgemm.tune_all(["--m=8,9,10", "--n", "4", "--k", "4"], cache=tmp_path / "cache.db", **TUNE)
+    assert [state[:3] for state in states] == [
+        (1, 2, "9x4x4 f32→f32 ieee nn"),
+        (2, 2, "8x4x4 f32→f32 ieee nn"),
+    ]  # the larger first
+    rows = tunedgemm.tune_all(
+        ["--m=8,9,10", "--n", "4", "--k", "4"], cache=tmp_path / "cache.db", **TUNE
+    )
     assert [row["outcome"] for row in rows[:2]] == ["cached", "cached"] and rows[2]["m"] == 10
 
 
@@ -168,7 +236,7 @@ def test_prepare_passes_a_list_on(tmp_path, monkeypatch):
 def test_failures_of_tune_all(tmp_path):
     with pytest.raises(tunedgemm.InvalidArgumentError, match="absent.csv cannot be read"):
         tunedgemm.tune_all(tmp_path / "absent.csv", **TUNE)
-    with pytest.raises(tunedgemm.InvalidArgumentError, match="types is \"f31\"; expected"):
+    with pytest.raises(tunedgemm.InvalidArgumentError, match='types is "f31"; expected'):
         tunedgemm.tune_all([{**SHAPE, "types": "f31"}], **TUNE)
     with pytest.raises(tunedgemm.Error, match="no-such-option"):
         tunedgemm.tune_all(rows_of(4, 4, 4), no_such_option=True, **TUNE)
@@ -180,15 +248,24 @@ def test_an_interrupt_ends_tune_all(tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        tunedgemm.tune_all(["--m=8:400:1", "--n=8", "--k=8"], cache=tmp_path / "cache.db", **{**TUNE, "progress": interrupt})
+        tunedgemm.tune_all(
+            ["--m=8:400:1", "--n=8", "--k=8"],
+            cache=tmp_path / "cache.db",
+            **{**TUNE, "progress": interrupt},
+        )
     assert len(tunedgemm.cache.best(tmp_path / "cache.db")) in (1, 2)
     assert not [line for line in command_lines() if os.fsencode(tmp_path) in line]
 
 
-@pytest.mark.parametrize("name,text", [("tune-all", b"Tunes a list of shapes"), ("tunedgemm", b"doctor")])
+@pytest.mark.parametrize(
+    "name,text", [("tune-all", b"Tunes a list of shapes"), ("tunedgemm", b"doctor")]
+)
 def test_programs(name, text):
     call = f"import sys, tunedgemm._programs as programs; sys.argv[1:] = ['--help']; programs.{name.replace('-', '_')}()"
-    assert text in subprocess.run([sys.executable, "-c", call], stdout=subprocess.PIPE, check=True).stdout
+    assert (
+        text
+        in subprocess.run([sys.executable, "-c", call], stdout=subprocess.PIPE, check=True).stdout
+    )
     with pytest.raises(tunedgemm.Error, match="bin/absent is missing"):
         _programs.path_of("absent")
 

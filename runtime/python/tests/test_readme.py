@@ -1,4 +1,5 @@
 """The README's program runs as printed."""
+
 import pathlib
 import re
 

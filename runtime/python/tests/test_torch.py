@@ -1,4 +1,5 @@
 """Tensors of PyTorch, on the CPU and on a GPU if there is one."""
+
 import pytest
 
 import tunedgemm
@@ -10,7 +11,9 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
 def test_types_and_layouts(device, dtype):
-    x, weight, bias = (torch.rand(shape, device=device, dtype=dtype) - 0.5 for shape in ((17, 64), (40, 64), (40,)))
+    x, weight, bias = (
+        torch.rand(shape, device=device, dtype=dtype) - 0.5 for shape in ((17, 64), (40, 64), (40,))
+    )
     d = tunedgemm.matmul(x, weight.T, bias=bias)  # a linear layer
     assert (d.device, d.dtype) == (x.device, dtype)
     exact = x.double() @ weight.double().T + bias.double()
@@ -20,7 +23,10 @@ def test_types_and_layouts(device, dtype):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_out_and_float32_from_bfloat16(device):
-    a, b = torch.rand((9, 32), device=device).bfloat16(), torch.rand((32, 16), device=device).bfloat16()
+    a, b = (
+        torch.rand((9, 32), device=device).bfloat16(),
+        torch.rand((32, 16), device=device).bfloat16(),
+    )
     out = torch.empty((9, 16), device=device)
     assert tunedgemm.matmul(a, b, out=out) is out
     torch.testing.assert_close(out, a.float() @ b.float(), rtol=1e-3, atol=1e-3)
@@ -41,15 +47,18 @@ def test_parameters_and_subclasses():
         torch.testing.assert_close(tunedgemm.matmul(kind, kind), a @ a)
 
 
-@pytest.mark.parametrize("wrong,message", [
-    (lambda a: torch._neg_view(a), "a is a view of negated elements"),
-    (lambda a: a.to("meta"), "a cannot be read: Cannot pack tensors on meta$"),
-    (lambda a: a.to_sparse(), "a cannot be read: Cannot access data pointer"),
-    (lambda a: torch.quantize_per_tensor(a, 1.0, 0, torch.qint8), "a cannot be read: QUInt"),
-    (lambda a: a.to(torch.complex64), "a has elements of torch.complex64; supported"),
-    (lambda a: a[0], "a has the shape"),
-    (lambda a: a[0, 0], r"a has the shape \(\)"),
-])
+@pytest.mark.parametrize(
+    "wrong,message",
+    [
+        (lambda a: torch._neg_view(a), "a is a view of negated elements"),
+        (lambda a: a.to("meta"), "a cannot be read: Cannot pack tensors on meta$"),
+        (lambda a: a.to_sparse(), "a cannot be read: Cannot access data pointer"),
+        (lambda a: torch.quantize_per_tensor(a, 1.0, 0, torch.qint8), "a cannot be read: QUInt"),
+        (lambda a: a.to(torch.complex64), "a has elements of torch.complex64; supported"),
+        (lambda a: a[0], "a has the shape"),
+        (lambda a: a[0, 0], r"a has the shape \(\)"),
+    ],
+)
 def test_tensors_that_are_refused(wrong, message):
     a = torch.rand((4, 4))
     with pytest.raises(ValueError, match=message):

@@ -1,5 +1,6 @@
 """Tensors, transforms and tools of PyTorch: a patched model does with each what a plain one does, to the bit where nothing is tuned, and
 the operators are right or raise NotImplementedError."""
+
 import contextlib
 import copy
 import dataclasses
@@ -41,11 +42,13 @@ def draw(*shape, dtype=torch.float32):
 @dataclasses.dataclass
 class OfPyTorch:
     """What a plain model shows of PyTorch's own operators, or of its types: another operator shows its own."""
+
     shown: object
 
 
 class Logged(torch.Tensor):
     """Notes the functions that it is given to."""
+
     names = []
 
     @classmethod
@@ -59,7 +62,9 @@ class Scaled(torch.Tensor):
 
     @staticmethod
     def __new__(cls, values):
-        return torch.Tensor._make_wrapper_subclass(cls, values.shape, dtype=values.dtype, device=values.device)
+        return torch.Tensor._make_wrapper_subclass(
+            cls, values.shape, dtype=values.dtype, device=values.device
+        )
 
     def __init__(self, values):
         self.eighths = (values * 8).round()
@@ -79,11 +84,14 @@ class Scaled(torch.Tensor):
 
 class Wrapped(torch.Tensor):
     """A wrapper without __torch_function__, as DTensor is: it sees operators below autograd."""
+
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
     def __new__(cls, values):
-        return torch.Tensor._make_wrapper_subclass(cls, values.shape, strides=values.stride(), dtype=values.dtype, device=values.device)
+        return torch.Tensor._make_wrapper_subclass(
+            cls, values.shape, strides=values.stride(), dtype=values.dtype, device=values.device
+        )
 
     def __init__(self, values):
         self.values_ = values
@@ -117,7 +125,11 @@ class FunctionLogger(TorchFunctionMode):
 
 
 def gradients(model, x, loss=lambda y: y.square().sum()):
-    return torch.autograd.grad(loss(model(x)), [one for one in (x, *model.parameters()) if one.requires_grad], allow_unused=True)
+    return torch.autograd.grad(
+        loss(model(x)),
+        [one for one in (x, *model.parameters()) if one.requires_grad],
+        allow_unused=True,
+    )
 
 
 def with_parameters(model):
@@ -186,6 +198,7 @@ def lambda_module(model, after):
 
         def forward(self, x):
             return after(self.model(x))
+
     return Then()
 
 
@@ -198,7 +211,9 @@ def double_backward(model, x):
 
 @kind
 def gradcheck(model, x):
-    return torch.autograd.gradcheck(model.double(), x.double().requires_grad_(), check_forward_ad=True, fast_mode=True)
+    return torch.autograd.gradcheck(
+        model.double(), x.double().requires_grad_(), check_forward_ad=True, fast_mode=True
+    )
 
 
 @kind
@@ -252,7 +267,9 @@ def func_grad(model, x):
 @kind
 def gradients_of_samples(model, x):
     parameters, call = with_parameters(model)
-    return func.vmap(func.grad(lambda p, t: call(p, t).square().sum()), in_dims=(None, 0))(parameters, x)
+    return func.vmap(func.grad(lambda p, t: call(p, t).square().sum()), in_dims=(None, 0))(
+        parameters, x
+    )
 
 
 @kind
@@ -276,18 +293,25 @@ def functionalize(model, x):
 def ensemble(model, x):
     other = copy.deepcopy(model)
     parameters, buffers = func.stack_module_state([model, other])
-    return func.vmap(lambda p, b, t: func.functional_call(model, (p, b), (t,)), in_dims=(0, 0, None))(parameters, buffers, x)
+    return func.vmap(
+        lambda p, b, t: func.functional_call(model, (p, b), (t,)), in_dims=(0, 0, None)
+    )(parameters, buffers, x)
 
 
 @kind
 def vmap_of_inputs(model, x):
-    return [func.vmap(model, in_dims=one, out_dims=one)(x.expand(3, 4, 6).movedim(0, one)) for one in (0, 1)]
+    return [
+        func.vmap(model, in_dims=one, out_dims=one)(x.expand(3, 4, 6).movedim(0, one))
+        for one in (0, 1)
+    ]
 
 
 @kind
 def vmap_of_weights(model, x):
     weights = torch.stack([first(model).weight, first(model).weight * 2], 1)
-    return func.vmap(lambda w: func.functional_call(first(model), {"weight": w}, (x,)), in_dims=1)(weights)
+    return func.vmap(lambda w: func.functional_call(first(model), {"weight": w}, (x,)), in_dims=1)(
+        weights
+    )
 
 
 # Tensors
@@ -295,13 +319,25 @@ def vmap_of_weights(model, x):
 
 @kind
 def leading_dimensions(model, x):
-    return [model(one) for one in (x[0], x[None], x.expand(2, 3, 4, 6), x[:0], x[None, :0], x.expand(0, 4, 6))]
+    return [
+        model(one)
+        for one in (x[0], x[None], x.expand(2, 3, 4, 6), x[:0], x[None, :0], x.expand(0, 4, 6))
+    ]
 
 
 @kind
 def strides(model, x):
-    return [model(one) for one in (x.t().contiguous().t(), draw(4, 12)[:, ::2], x[:1].expand(4, 6), draw(2, 6, 4).transpose(1, 2),
-                                   draw(6, 2, 4).permute(1, 2, 0), torch.as_strided(draw(20), (4, 6), (1, 1)))]
+    return [
+        model(one)
+        for one in (
+            x.t().contiguous().t(),
+            draw(4, 12)[:, ::2],
+            x[:1].expand(4, 6),
+            draw(2, 6, 4).transpose(1, 2),
+            draw(6, 2, 4).permute(1, 2, 0),
+            torch.as_strided(draw(20), (4, 6), (1, 1)),
+        )
+    ]
 
 
 @kind
@@ -318,6 +354,7 @@ def reshaped(layer, rows, columns):
 def of_type(dtype):
     def run(model, x):
         return first(model).requires_grad_(False).to(dtype)(x.to(dtype))
+
     run.__name__ = f"elements_{str(dtype)[6:]}"
     return kind(run)
 
@@ -329,7 +366,9 @@ for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.complex64):
 @kind
 def elements_integer(model, x):
     layer = first(model)
-    layer.weight, layer.bias = (nn.Parameter((one * 9).long(), requires_grad=False) for one in (layer.weight, layer.bias))
+    layer.weight, layer.bias = (
+        nn.Parameter((one * 9).long(), requires_grad=False) for one in (layer.weight, layer.bias)
+    )
     return layer((x * 9).long())
 
 
@@ -380,7 +419,10 @@ def quantized_weight(model, x):
 def wrapper_without_torch_function(model, x):
     for one in model.modules():
         if isinstance(one, nn.Linear):
-            one.weight, one.bias = (nn.Parameter(Wrapped(part.detach()), requires_grad=False) for part in (one.weight, one.bias))
+            one.weight, one.bias = (
+                nn.Parameter(Wrapped(part.detach()), requires_grad=False)
+                for part in (one.weight, one.bias)
+            )
     y = model(Wrapped(x))
     return type(y), y.values_
 
@@ -437,7 +479,9 @@ def sparse_input(model, x):
 @kind
 def mkldnn_weights(model, x):
     layer = first(model.requires_grad_(False))
-    layer.weight, layer.bias = (nn.Parameter(one.to_mkldnn(), requires_grad=False) for one in (layer.weight, layer.bias))
+    layer.weight, layer.bias = (
+        nn.Parameter(one.to_mkldnn(), requires_grad=False) for one in (layer.weight, layer.bias)
+    )
     return layer(x.to_mkldnn()).to_dense()
 
 
@@ -484,6 +528,7 @@ def fake_tensors(model, x):
 def dtensor(model, x):
     import torch.distributed as distributed
     from torch.distributed.tensor import DTensor, Shard, distribute_module, distribute_tensor
+
     if not distributed.is_initialized():
         distributed.init_process_group("gloo", rank=0, world_size=1, store=distributed.HashStore())
     mesh = distributed.init_device_mesh("cpu", (1,))
@@ -496,6 +541,7 @@ def dtensor(model, x):
 def fully_sharded(model, x):
     import torch.distributed as distributed
     from torch.distributed.fsdp import fully_shard
+
     if not distributed.is_initialized():
         distributed.init_process_group("gloo", rank=0, world_size=1, store=distributed.HashStore())
     fully_shard(model, mesh=distributed.init_device_mesh("cpu", (1,)))
@@ -566,7 +612,9 @@ def exported(model, x):
 
 @kind
 def exported_strictly(model, x):
-    program = torch.export.export(model, (x,), dynamic_shapes=[{0: torch.export.Dim("rows")}], strict=True)
+    program = torch.export.export(
+        model, (x,), dynamic_shapes=[{0: torch.export.Dim("rows")}], strict=True
+    )
     return program.module()(x[:3]), OfPyTorch([str(node.target) for node in program.graph.nodes])
 
 
@@ -599,7 +647,12 @@ def pickled(model, x):
     torch.save(model, file)
     file.seek(0)
     loaded = torch.load(file, weights_only=False)
-    return loaded(x), OfPyTorch(type(first(loaded))), b"tunedgemm" in file.getvalue(), pickle.loads(pickle.dumps(model))(x)
+    return (
+        loaded(x),
+        OfPyTorch(type(first(loaded))),
+        b"tunedgemm" in file.getvalue(),
+        pickle.loads(pickle.dumps(model))(x),
+    )
 
 
 @kind
@@ -657,7 +710,9 @@ def replicas(model, x):
 def hooks(model, x):
     seen = []
     first(model).register_forward_hook(lambda layer, args, y: seen.append(y.shape) or y + 1)
-    first(model).register_full_backward_hook(lambda layer, into, out: seen.append([one.shape for one in out]))
+    first(model).register_full_backward_hook(
+        lambda layer, into, out: seen.append([one.shape for one in out])
+    )
     return gradients(model, x.requires_grad_()), seen
 
 
@@ -667,6 +722,7 @@ def hooks(model, x):
 def wrong(name, make):
     def run(model, x):
         return make(model, x)
+
     run.__name__ = f"wrong_{name}"
     return kind(run)
 
@@ -678,8 +734,13 @@ wrong("scalar", lambda model, x: model(torch.tensor(1.0)))
 wrong("array", lambda model, x: model(x.numpy()))
 wrong("none", lambda model, x: model(None))
 wrong("device", lambda model, x: model(x.to("meta")))
-wrong("bias", lambda model, x: setattr(first(model), "bias", nn.Parameter(torch.ones(2))) or model(x))
-wrong("weight", lambda model, x: setattr(first(model), "weight", nn.Parameter(torch.ones(2, 3, 4))) or model(x))
+wrong(
+    "bias", lambda model, x: setattr(first(model), "bias", nn.Parameter(torch.ones(2))) or model(x)
+)
+wrong(
+    "weight",
+    lambda model, x: setattr(first(model), "weight", nn.Parameter(torch.ones(2, 3, 4))) or model(x),
+)
 wrong("no_weight", lambda model, x: setattr(first(model), "weight", None) or model(x))
 
 
@@ -710,10 +771,19 @@ def difference(found, expected, tolerance):
         if isinstance(other, OfPyTorch) and tolerance > 0:
             continue
         if isinstance(other, torch.Tensor) and isinstance(one, torch.Tensor):
-            if (one.shape, one.dtype, one.layout, one.requires_grad) != (other.shape, other.dtype, other.layout, other.requires_grad):
+            if (one.shape, one.dtype, one.layout, one.requires_grad) != (
+                other.shape,
+                other.dtype,
+                other.layout,
+                other.requires_grad,
+            ):
                 return one, other
             one, other = one.detach(), other.detach()
-            same = torch.equal(one, other) if tolerance == 0 else torch.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+            same = (
+                torch.equal(one, other)
+                if tolerance == 0
+                else torch.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+            )
             if not same:
                 return one, other
         elif one != other:
@@ -741,7 +811,12 @@ QUICK = [name for name in KINDS if name not in SLOW]
 def test_so_is_one_whose_products_kernels_compute(name):
     model = new_model()
     tunedgemm.torch.patch(model, "compile")
-    assert difference(outcome(KINDS[name], model), of_plain_model(name), 1e-2 if "16" in name else 1e-4) is None
+    assert (
+        difference(
+            outcome(KINDS[name], model), of_plain_model(name), 1e-2 if "16" in name else 1e-4
+        )
+        is None
+    )
 
 
 class ByLinear(nn.Linear):
@@ -755,7 +830,14 @@ class ByTunedLinear(nn.Linear):
 
 
 # These are RuntimeErrors that say why.
-REFUSED = {"elements_complex64", "elements_integer", "conjugate_and_negative_views", "wrong_array", "wrong_none", "wrong_no_weight"}
+REFUSED = {
+    "elements_complex64",
+    "elements_integer",
+    "conjugate_and_negative_views",
+    "wrong_array",
+    "wrong_none",
+    "wrong_no_weight",
+}
 
 
 @pytest.mark.parametrize("layer", [ByLinear, ByTunedLinear])
@@ -764,7 +846,9 @@ def test_operators_are_right_or_refuse(name, layer):
     model = new_model()
     model[0].__class__ = model[2].__class__ = layer
     found, expected = outcome(KINDS[name], model), of_plain_model(name)
-    if isinstance(found, NotImplementedError) or (name in REFUSED and isinstance(found, RuntimeError)):
+    if isinstance(found, NotImplementedError) or (
+        name in REFUSED and isinstance(found, RuntimeError)
+    ):
         return
     if name == "autocast" and layer is ByLinear:  # which keeps the types, as it tells
         expected = outcome(reverse_without_autocast, new_model())
@@ -773,10 +857,17 @@ def test_operators_are_right_or_refuse(name, layer):
 
 def test_transforms_of_other_operators():
     a, b, bias = draw(4, 6), draw(6, 5), draw(5)
-    for one, other, *arguments in ((OPS.mm, torch.mm, a, b), (OPS.bmm, torch.bmm, a[None], b[None]), (OPS.addmm, torch.addmm, bias, a, b)):
-        for transform in (lambda f: func.jvp(f, tuple(arguments), tuple(arguments)), lambda f: func.jacrev(f)(*arguments),
-                          lambda f: func.hessian(lambda t: f(t, *arguments[1:]).square().sum())(arguments[0]),
-                          lambda f: func.vmap(f)(*[torch.stack([t, t * 2]) for t in arguments])):
+    for one, other, *arguments in (
+        (OPS.mm, torch.mm, a, b),
+        (OPS.bmm, torch.bmm, a[None], b[None]),
+        (OPS.addmm, torch.addmm, bias, a, b),
+    ):
+        for transform in (
+            lambda f: func.jvp(f, tuple(arguments), tuple(arguments)),
+            lambda f: func.jacrev(f)(*arguments),
+            lambda f: func.hessian(lambda t: f(t, *arguments[1:]).square().sum())(arguments[0]),
+            lambda f: func.vmap(f)(*[torch.stack([t, t * 2]) for t in arguments]),
+        ):
             assert difference(transform(one), transform(other), 1e-5) is None
         with forward_ad.dual_level():
             duals = [forward_ad.make_dual(t, t + 1) for t in arguments]
@@ -787,12 +878,19 @@ def test_transforms_of_other_operators():
 def test_transforms_that_are_refused():
     a, b, weight, out = draw(4, 6), draw(6, 5), draw(5, 6), torch.empty(4, 5)
     eights, one = [t.to(torch.float8_e4m3fn) for t in (a, b)], torch.ones(())
-    for call in (lambda t: OPS.mm(t, b, out_dtype=torch.float32), lambda t: OPS.linear(t, weight, None, "relu"),
-                 lambda t: OPS.addmm(b[0], t, b, activation="relu"), lambda t: OPS.scaled_mm(*eights, one, one).sum() * t,
-                 lambda t: OPS.mm(t, b, out=out)):
+    for call in (
+        lambda t: OPS.mm(t, b, out_dtype=torch.float32),
+        lambda t: OPS.linear(t, weight, None, "relu"),
+        lambda t: OPS.addmm(b[0], t, b, activation="relu"),
+        lambda t: OPS.scaled_mm(*eights, one, one).sum() * t,
+        lambda t: OPS.mm(t, b, out=out),
+    ):
         with pytest.raises(NotImplementedError, match="torch.func transforms"):
             func.jvp(call, (a,), (a,))
-    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match="use PyTorch's operators there"):
+    with (
+        forward_ad.dual_level(),
+        pytest.raises(NotImplementedError, match="use PyTorch's operators there"),
+    ):
         OPS.linear(forward_ad.make_dual(a, a), weight, None, "relu")
 
 
@@ -800,14 +898,29 @@ def test_flops_of_operators():
     a, b, one = draw(4, 6), draw(6, 5), torch.ones(())
     eights = [t.to(torch.float8_e4m3fn) for t in (a, b)]
     with FlopCounterMode(display=False) as counter:
-        OPS.mm(a, b), OPS.mm.no_grad(a, b), OPS.mm(a, b, out=torch.empty(4, 5)), OPS.addmm(b[0], a, b), OPS.scaled_mm(*eights, one, one)
-        OPS.bmm(a.expand(3, 4, 6), b.expand(3, 6, 5)), OPS.linear(a.expand(2, 4, 6), b.t()), OPS.tuned_linear(a, b.t())
+        (
+            OPS.mm(a, b),
+            OPS.mm.no_grad(a, b),
+            OPS.mm(a, b, out=torch.empty(4, 5)),
+            OPS.addmm(b[0], a, b),
+            OPS.scaled_mm(*eights, one, one),
+        )
+        (
+            OPS.bmm(a.expand(3, 4, 6), b.expand(3, 6, 5)),
+            OPS.linear(a.expand(2, 4, 6), b.t()),
+            OPS.tuned_linear(a, b.t()),
+        )
     assert counter.get_total_flops() == (1 + 1 + 1 + 1 + 1 + 3 + 2 + 1) * 2 * 4 * 5 * 6
 
 
 def test_a_default_device_keeps_no_kernel_away():
     layer, x = nn.Linear(6, 5), draw(4, 6)
-    with tunedgemm.torch.patch(layer, "compile"), torch.device("cpu"), torch.no_grad(), torch.profiler.profile() as profile:
+    with (
+        tunedgemm.torch.patch(layer, "compile"),
+        torch.device("cpu"),
+        torch.no_grad(),
+        torch.profiler.profile() as profile,
+    ):
         layer(x)
     assert "aten::linear" not in [event.name for event in profile.events()]
 
@@ -815,11 +928,18 @@ def test_a_default_device_keeps_no_kernel_away():
 def test_a_compiled_model_has_one_operator_for_any_shape():
     model, graphs = new_model(), []
     with tunedgemm.torch.patch(model), torch.no_grad():
-        one = torch.compile(model, fullgraph=True, dynamic=True, backend=lambda graph, inputs: graphs.append(graph) or graph)
+        one = torch.compile(
+            model,
+            fullgraph=True,
+            dynamic=True,
+            backend=lambda graph, inputs: graphs.append(graph) or graph,
+        )
         for rows in (4, 7, 9):
             assert difference(one(draw(9, 6)[:rows]).shape, (rows, 3), 0) is None
     (graph,) = graphs
-    assert [str(node.target) for node in graph.graph.nodes if "linear" in str(node.target)] == ["tunedgemm.tuned_linear.no_grad"] * 2
+    assert [str(node.target) for node in graph.graph.nodes if "linear" in str(node.target)] == [
+        "tunedgemm.tuned_linear.no_grad"
+    ] * 2
 
 
 def test_a_recorder_sees_layers_whole():

@@ -1,4 +1,5 @@
 """tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and on a GPU if there is one."""
+
 import copy
 import sys
 import time
@@ -32,7 +33,19 @@ def check(d, expected, limit=1e-5):
     torch.testing.assert_close(d.double(), expected.double(), rtol=limit, atol=limit)
 
 
-@pytest.mark.parametrize("m,n,k", [(1, 1, 1), (1, 37, 129), (67, 1, 31), (65, 97, 33), (5, 7, 0), (0, 4, 3), (4, 0, 3), (0, 0, 0)])
+@pytest.mark.parametrize(
+    "m,n,k",
+    [
+        (1, 1, 1),
+        (1, 37, 129),
+        (67, 1, 31),
+        (65, 97, 33),
+        (5, 7, 0),
+        (0, 4, 3),
+        (4, 0, 3),
+        (0, 0, 0),
+    ],
+)
 def test_shapes(device, m, n, k):
     a, b, bias = draw(m, k, device=device), draw(k, n, device=device), draw(n, device=device)
     check(OPS.mm(a, b), a.double() @ b.double())
@@ -45,8 +58,12 @@ def test_shapes(device, m, n, k):
 def test_types(device, dtype):
     a, b, bias = (draw(*shape, device=device, dtype=dtype) for shape in ((33, 40), (40, 21), (21,)))
     exact = a.double() @ b.double()
-    for d, expected in ((OPS.mm(a, b), exact), (OPS.bmm(a[None], b[None])[0], exact), (OPS.addmm(bias, a, b), exact + bias),
-                        (OPS.linear(a, b.t(), bias), exact + bias)):
+    for d, expected in (
+        (OPS.mm(a, b), exact),
+        (OPS.bmm(a[None], b[None])[0], exact),
+        (OPS.addmm(bias, a, b), exact + bias),
+        (OPS.linear(a, b.t(), bias), exact + bias),
+    ):
         assert (d.dtype, d.device) == (dtype, a.device)
         check(d, expected, LIMITS[dtype])
     if dtype != torch.float64:
@@ -56,7 +73,10 @@ def test_types(device, dtype):
 
 
 def test_int8(device):
-    a, b = (torch.randint(-128, 128, shape, device=device).to(torch.int8) for shape in ((19, 70), (70, 23)))
+    a, b = (
+        torch.randint(-128, 128, shape, device=device).to(torch.int8)
+        for shape in ((19, 70), (70, 23))
+    )
     d = OPS.mm(a, b)
     assert d.dtype == torch.int32 and torch.equal(d.cpu(), a.cpu().int() @ b.cpu().int())
 
@@ -69,8 +89,16 @@ def test_scaled_mm(device, type_a, type_b):
     exact = 1.5 * (a.double() @ b.double())
     assert OPS.scaled_mm(a, b, scale_a, scale_b).dtype == torch.float16
     for is_fast in (True, False):
-        check(OPS.scaled_mm(a, b, scale_a, scale_b, bias, torch.bfloat16, is_fast), exact + bias, 1e-1)
-        check(OPS.scaled_mm(a, b, scale_a.view(1, 1), scale_b, out_dtype=torch.float32, use_fast_accum=is_fast), exact, 1e-2)
+        check(
+            OPS.scaled_mm(a, b, scale_a, scale_b, bias, torch.bfloat16, is_fast), exact + bias, 1e-1
+        )
+        check(
+            OPS.scaled_mm(
+                a, b, scale_a.view(1, 1), scale_b, out_dtype=torch.float32, use_fast_accum=is_fast
+            ),
+            exact,
+            1e-2,
+        )
 
 
 def layouts_of(x):
@@ -93,7 +121,10 @@ def test_layouts(device):
             check(OPS.mm(one, other), a.double() @ b.double())
             check(OPS.bmm(many, others), batch_a.double() @ batch_b.double())
     check(OPS.bmm(batch_a, b.expand(3, 17, 11)), batch_a.double() @ b.double())
-    check(OPS.bmm(batch_a.transpose(0, 1).contiguous().transpose(0, 1), batch_b), batch_a.double() @ batch_b.double())
+    check(
+        OPS.bmm(batch_a.transpose(0, 1).contiguous().transpose(0, 1), batch_b),
+        batch_a.double() @ batch_b.double(),
+    )
     check(OPS.bmm(batch_a[:0], batch_b[:0]), torch.empty(0, 13, 11, device=device))
     check(OPS.mm(a[:, :1].expand(13, 17), b), a[:, :1].double().expand(13, 17) @ b.double())
 
@@ -102,28 +133,50 @@ def test_layouts(device):
 def test_leading_dimensions_of_linear(device, shape):
     weight, bias = draw(7, 6, device=device), draw(14, device=device)[::2]
     x = draw(*shape, device=device)
-    for input in (x, x.movedim(0, -1).contiguous().movedim(-1, 0), torch.cat([x, x])[:shape[0]]):
-        check(OPS.linear(input, weight, bias), functional.linear(x.double(), weight.double(), bias.double()))
+    for input in (x, x.movedim(0, -1).contiguous().movedim(-1, 0), torch.cat([x, x])[: shape[0]]):
+        check(
+            OPS.linear(input, weight, bias),
+            functional.linear(x.double(), weight.double(), bias.double()),
+        )
     padded = draw(4, 5, 9, device=device)[..., :6]  # one stride for both leading dimensions
     check(OPS.linear(padded, weight), padded.double() @ weight.double().t())
 
 
 def test_addmm_broadcasts_and_scales(device):
     a, b = draw(9, 8, device=device), draw(8, 5, device=device)
-    for input in (draw(5, device=device), draw(10, device=device)[::2], draw(1, 5, device=device), draw(9, 1, device=device),
-                  draw(9, 5, device=device), draw(5, 9, device=device).t(), draw(1, device=device), torch.tensor(0.5, device=device),
-                  draw(9, 10, device=device)[:, ::2]):
+    for input in (
+        draw(5, device=device),
+        draw(10, device=device)[::2],
+        draw(1, 5, device=device),
+        draw(9, 1, device=device),
+        draw(9, 5, device=device),
+        draw(5, 9, device=device).t(),
+        draw(1, device=device),
+        torch.tensor(0.5, device=device),
+        draw(9, 10, device=device)[:, ::2],
+    ):
         for beta, alpha in ((1, 1), (0.5, -2), (0, 3), (1, 0)):
-            check(OPS.addmm(input, a, b, beta=beta, alpha=alpha),
-                  torch.addmm(input.double(), a.double(), b.double(), beta=beta, alpha=alpha))
+            check(
+                OPS.addmm(input, a, b, beta=beta, alpha=alpha),
+                torch.addmm(input.double(), a.double(), b.double(), beta=beta, alpha=alpha),
+            )
     nothing = torch.full((9, 5), float("nan"), device=device)
     check(OPS.addmm(nothing, a, b, beta=0), a.double() @ b.double())
 
 
-@pytest.mark.parametrize("name,function", [("relu", torch.relu), ("silu", functional.silu), ("gelu_erf", functional.gelu),
-                                           ("gelu_tanh", lambda x: functional.gelu(x, approximate="tanh")), ("tanh", torch.tanh),
-                                           ("sigmoid", torch.sigmoid), ("leaky_relu", functional.leaky_relu),
-                                           ("relu_squared", lambda x: torch.relu(x)**2)])
+@pytest.mark.parametrize(
+    "name,function",
+    [
+        ("relu", torch.relu),
+        ("silu", functional.silu),
+        ("gelu_erf", functional.gelu),
+        ("gelu_tanh", lambda x: functional.gelu(x, approximate="tanh")),
+        ("tanh", torch.tanh),
+        ("sigmoid", torch.sigmoid),
+        ("leaky_relu", functional.leaky_relu),
+        ("relu_squared", lambda x: torch.relu(x) ** 2),
+    ],
+)
 def test_activations(device, name, function):
     x, weight, bias = draw(6, 9, device=device), draw(5, 9, device=device), draw(5, device=device)
     expected = function(functional.linear(x.double(), weight.double(), bias.double()))
@@ -132,7 +185,11 @@ def test_activations(device, name, function):
 
 
 def test_out(device):
-    a, b, input = draw(2, 6, 8, device=device), draw(2, 8, 5, device=device), draw(6, 5, device=device)
+    a, b, input = (
+        draw(2, 6, 8, device=device),
+        draw(2, 8, 5, device=device),
+        draw(6, 5, device=device),
+    )
     exact = a.double() @ b.double()
     for out in layouts_of(torch.empty(6, 5, device=device)):
         OPS.mm(a[0], b[0], out=out)
@@ -163,24 +220,47 @@ def test_out(device):
 A, B, ONE = torch.ones(4, 3), torch.ones(3, 5), torch.ones(())
 
 
-@pytest.mark.parametrize("call,message", [
-    (lambda: OPS.mm(A, A), r"a of shape \(4, 3\) and b of shape \(4, 3\) cannot be multiplied"),
-    (lambda: OPS.mm(A[0], B), r"a has the shape \(3\); it must have 2 dimensions"),
-    (lambda: OPS.bmm(A, B), r"a has the shape \(4, 3\); it must have 3 dimensions"),
-    (lambda: OPS.bmm(torch.ones(2, 4, 3), torch.ones(3, 3, 5)), "cannot be multiplied"),
-    (lambda: OPS.mm(A.cfloat(), B), "a has an element type that is not supported; supported are float64"),
-    (lambda: OPS.mm(A, B.double()), "A is f32, B is f64"),
-    (lambda: OPS.mm(A, B, out_dtype=torch.int32), "f32 inputs give an output of"),
-    (lambda: OPS.mm(A, B, out=torch.empty(5, 4)), r"out has the shape \(5, 4\), but the product has the shape \(4, 5\)"),
-    (lambda: OPS.mm(torch.ones(4, 4), A, out=A), "overlap"),
-    (lambda: OPS.linear(A, B.t(), torch.ones(4)), r"bias has the shape \(4\); it must have the shape \(5\)"),
-    (lambda: OPS.linear(A, B.t(), torch.ones(5).double()), "bias must have the element type of the result"),
-    (lambda: OPS.linear(A, B.t(), None, "swish"), "activation is 'swish'; it may be one of: none, relu"),
-    (lambda: OPS.linear(ONE, B), "input is a scalar"),
-    (lambda: OPS.addmm(torch.ones(4), A, B), r"input of shape \(4\) cannot be broadcast"),
-    (lambda: OPS.scaled_mm(*[x.to(torch.float8_e5m2) for x in (A, B)], torch.ones(4, 1), ONE), "one float32"),
-    (lambda: OPS.tuned_linear(A, B.t(), None, "lazy"), "policy is 'lazy'"),
-])
+@pytest.mark.parametrize(
+    "call,message",
+    [
+        (lambda: OPS.mm(A, A), r"a of shape \(4, 3\) and b of shape \(4, 3\) cannot be multiplied"),
+        (lambda: OPS.mm(A[0], B), r"a has the shape \(3\); it must have 2 dimensions"),
+        (lambda: OPS.bmm(A, B), r"a has the shape \(4, 3\); it must have 3 dimensions"),
+        (lambda: OPS.bmm(torch.ones(2, 4, 3), torch.ones(3, 3, 5)), "cannot be multiplied"),
+        (
+            lambda: OPS.mm(A.cfloat(), B),
+            "a has an element type that is not supported; supported are float64",
+        ),
+        (lambda: OPS.mm(A, B.double()), "A is f32, B is f64"),
+        (lambda: OPS.mm(A, B, out_dtype=torch.int32), "f32 inputs give an output of"),
+        (
+            lambda: OPS.mm(A, B, out=torch.empty(5, 4)),
+            r"out has the shape \(5, 4\), but the product has the shape \(4, 5\)",
+        ),
+        (lambda: OPS.mm(torch.ones(4, 4), A, out=A), "overlap"),
+        (
+            lambda: OPS.linear(A, B.t(), torch.ones(4)),
+            r"bias has the shape \(4\); it must have the shape \(5\)",
+        ),
+        (
+            lambda: OPS.linear(A, B.t(), torch.ones(5).double()),
+            "bias must have the element type of the result",
+        ),
+        (
+            lambda: OPS.linear(A, B.t(), None, "swish"),
+            "activation is 'swish'; it may be one of: none, relu",
+        ),
+        (lambda: OPS.linear(ONE, B), "input is a scalar"),
+        (lambda: OPS.addmm(torch.ones(4), A, B), r"input of shape \(4\) cannot be broadcast"),
+        (
+            lambda: OPS.scaled_mm(
+                *[x.to(torch.float8_e5m2) for x in (A, B)], torch.ones(4, 1), ONE
+            ),
+            "one float32",
+        ),
+        (lambda: OPS.tuned_linear(A, B.t(), None, "lazy"), "policy is 'lazy'"),
+    ],
+)
 def test_wrong_calls(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
@@ -195,7 +275,10 @@ def test_two_devices_are_refused():
 def test_another_pytorch_is_refused():
     program = "from tunedgemm import _core; _core._register_torch_operators('/no/torch')"
     done = run_alone(program, "-P")
-    assert done.returncode == 1 and "ImportError: tunedgemm.torch needs PyTorch 2.10 or later" in done.stderr
+    assert (
+        done.returncode == 1
+        and "ImportError: tunedgemm.torch needs PyTorch 2.10 or later" in done.stderr
+    )
 
 
 def test_threads(device):
@@ -229,11 +312,19 @@ def samples(device):
     out = torch.empty(5, 4, device=device)
     eights = [one.detach().to(torch.float8_e4m3fn) for one in (a, b)]
     one = torch.ones((), device=device)
-    return [(OPS.mm.default, (a, b), {}), (OPS.bmm.default, (x, b.expand(2, 3, 4)), {}), (OPS.addmm.default, (bias, a, b), {"alpha": 2.0}),
-            (OPS.linear.default, (x, b.t(), bias), {}), (OPS.linear.default, (a, b.t()), {}),
-            (OPS.tuned_linear.default, (x, b.t(), bias), {}), (OPS.mm.no_grad, (a.detach(), b.detach()), {}),
-            (OPS.linear.no_grad, (x.detach(), b.detach().t()), {}), (OPS.mm.out, (a.detach(), b.detach()), {"out": out}),
-            (OPS.addmm.out, (bias.detach(), a.detach(), b.detach()), {"out": out}), (OPS.scaled_mm.default, (*eights, one, one), {})]
+    return [
+        (OPS.mm.default, (a, b), {}),
+        (OPS.bmm.default, (x, b.expand(2, 3, 4)), {}),
+        (OPS.addmm.default, (bias, a, b), {"alpha": 2.0}),
+        (OPS.linear.default, (x, b.t(), bias), {}),
+        (OPS.linear.default, (a, b.t()), {}),
+        (OPS.tuned_linear.default, (x, b.t(), bias), {}),
+        (OPS.mm.no_grad, (a.detach(), b.detach()), {}),
+        (OPS.linear.no_grad, (x.detach(), b.detach().t()), {}),
+        (OPS.mm.out, (a.detach(), b.detach()), {"out": out}),
+        (OPS.addmm.out, (bias.detach(), a.detach(), b.detach()), {"out": out}),
+        (OPS.scaled_mm.default, (*eights, one, one), {}),
+    ]
 
 
 @pytest.mark.parametrize("number", range(len(samples("cpu"))))
@@ -249,11 +340,22 @@ def test_gradients(device):
     def leaf(*shape):
         return draw(*shape, device=device, dtype=torch.float64).requires_grad_()
 
-    cases = [(OPS.mm, leaf(3, 4), leaf(4, 2)), (OPS.bmm, leaf(2, 3, 4), leaf(2, 4, 2)),
-             (OPS.linear, leaf(2, 3, 4), leaf(5, 4), leaf(5)), (OPS.linear, leaf(4), leaf(5, 4)),
-             (OPS.tuned_linear, leaf(2, 3, 4), leaf(5, 4), leaf(5))]
-    cases += [(lambda input, a, b: OPS.addmm(input, a, b, beta=0.5, alpha=-2.0), input, leaf(3, 4), leaf(4, 2))
-              for input in (leaf(2), leaf(3, 2), leaf(3, 1), leaf(1))]
+    cases = [
+        (OPS.mm, leaf(3, 4), leaf(4, 2)),
+        (OPS.bmm, leaf(2, 3, 4), leaf(2, 4, 2)),
+        (OPS.linear, leaf(2, 3, 4), leaf(5, 4), leaf(5)),
+        (OPS.linear, leaf(4), leaf(5, 4)),
+        (OPS.tuned_linear, leaf(2, 3, 4), leaf(5, 4), leaf(5)),
+    ]
+    cases += [
+        (
+            lambda input, a, b: OPS.addmm(input, a, b, beta=0.5, alpha=-2.0),
+            input,
+            leaf(3, 4),
+            leaf(4, 2),
+        )
+        for input in (leaf(2), leaf(3, 2), leaf(3, 1), leaf(1))
+    ]
     for function, *inputs in cases:
         assert torch.autograd.gradcheck(function, inputs)
         assert torch.autograd.gradgradcheck(function, inputs)
@@ -268,7 +370,10 @@ def test_gradients_that_are_refused(device):
 
 
 def test_bfloat16_gradients(device):
-    layer, x = torch.nn.Linear(24, 16, device=device, dtype=torch.bfloat16), draw(3, 7, 24, device=device, dtype=torch.bfloat16)
+    layer, x = (
+        torch.nn.Linear(24, 16, device=device, dtype=torch.bfloat16),
+        draw(3, 7, 24, device=device, dtype=torch.bfloat16),
+    )
     OPS.linear(x, layer.weight, layer.bias, out_dtype=torch.float32).square().sum().backward()
     found = [parameter.grad.clone() for parameter in layer.parameters()]
     assert all(gradient.dtype == torch.bfloat16 for gradient in found)
@@ -279,11 +384,16 @@ def test_bfloat16_gradients(device):
 
 
 def mlp(device, dtype=torch.float32):
-    return torch.nn.Sequential(torch.nn.Linear(12, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8, bias=False)).to(device, dtype)
+    return torch.nn.Sequential(
+        torch.nn.Linear(12, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8, bias=False)
+    ).to(device, dtype)
 
 
 def test_compile_with_gradients_and_dynamic_shapes(device):
-    weight, bias = draw(6, 8, device=device).requires_grad_(), draw(6, device=device).requires_grad_()
+    weight, bias = (
+        draw(6, 8, device=device).requires_grad_(),
+        draw(6, device=device).requires_grad_(),
+    )
 
     def function(x):
         y = OPS.linear(x, weight, bias)
@@ -293,7 +403,9 @@ def test_compile_with_gradients_and_dynamic_shapes(device):
         compiled = torch.compile(function, fullgraph=True, dynamic=dynamic, backend=backend)
         for rows in (5, 9) if dynamic else (5,):
             x = draw(rows, 8, device=device)
-            (expected,), (found,) = (torch.autograd.grad(one(x), weight) for one in (function, compiled))
+            (expected,), (found,) = (
+                torch.autograd.grad(one(x), weight) for one in (function, compiled)
+            )
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
@@ -326,15 +438,26 @@ def test_record_sees_all_products(device):
     for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
         with mode(), tunedgemm.torch.record() as shapes:
             torch.mm(a, b), OPS.mm(a, b), a @ b, torch.mm(a.bfloat16(), b.bfloat16())
-            layer(x), OPS.linear(x, layer.weight, layer.bias), torch.addmm(layer.bias, a, layer.weight.t())
+            (
+                layer(x),
+                OPS.linear(x, layer.weight, layer.bias),
+                torch.addmm(layer.bias, a, layer.weight.t()),
+            )
             torch.einsum("bik,bjk->bij", x, x)
             torch.baddbmm(torch.zeros(1, device=device), x, x.transpose(1, 2))
             OPS.linear(a, layer.weight.detach(), None, "relu")
             torch.mm(a.cfloat(), b.cfloat()), torch.mm(a[:0], b)
-        found = {(one.types, one.layout, one.m, one.n, one.k, one.batch, one.activation, one.bias): count for one, count in shapes.items()}
-        assert found == {("f32", "nn", 6, 4, 8, 1, "none", False): 3, ("bf16", "nn", 6, 4, 8, 1, "none", False): 1,
-                         ("f32", "nt", 6, 4, 8, 1, "none", True): 3, ("f32", "nt", 3, 3, 8, 2, "none", False): 2,
-                         ("f32", "nt", 6, 4, 8, 1, "relu", False): 1}
+        found = {
+            (one.types, one.layout, one.m, one.n, one.k, one.batch, one.activation, one.bias): count
+            for one, count in shapes.items()
+        }
+        assert found == {
+            ("f32", "nn", 6, 4, 8, 1, "none", False): 3,
+            ("bf16", "nn", 6, 4, 8, 1, "none", False): 1,
+            ("f32", "nt", 6, 4, 8, 1, "none", True): 3,
+            ("f32", "nt", 3, 3, 8, 2, "none", False): 2,
+            ("f32", "nt", 6, 4, 8, 1, "relu", False): 1,
+        }
 
 
 def test_record_sees_backward_and_scaled_mm(device):
@@ -342,34 +465,53 @@ def test_record_sees_backward_and_scaled_mm(device):
     with tunedgemm.torch.record() as shapes:
         layer(x).sum().backward()
     assert {one.layout for one in shapes} >= {"nt", "nn"} and len(shapes) == 3
-    a, b = draw(16, 32, device=device).to(torch.float8_e4m3fn), draw(32, 32, device=device).to(torch.float8_e4m3fn).t()
+    a, b = (
+        draw(16, 32, device=device).to(torch.float8_e4m3fn),
+        draw(32, 32, device=device).to(torch.float8_e4m3fn).t(),
+    )
     one = torch.ones((), device=device)
     with tunedgemm.torch.record() as shapes:
         OPS.scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)
         torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
-    (product, count), = shapes.items()
+    ((product, count),) = shapes.items()
     assert (product.types, product.layout, count) == ("e4m3->bf16", "nt", 2)
 
 
 def test_recorded_shapes_are_written_and_tuned(device, tmp_path):
-    x, weight, bias = draw(2, 5, 24, device=device)[..., :20], draw(12, 20, device=device), draw(12, device=device)
+    x, weight, bias = (
+        draw(2, 5, 24, device=device)[..., :20],
+        draw(12, 20, device=device),
+        draw(12, device=device),
+    )
     eights = draw(8, 16, device=device).to(torch.float8_e5m2)
     with tunedgemm.torch.record() as shapes:
         for _ in range(3):
             OPS.linear(x, weight, bias)
         torch.bmm(x, weight.t().expand(2, 20, 12))
-        OPS.scaled_mm(eights, eights.t(), *[torch.ones((), device=device)] * 2, out_dtype=torch.bfloat16, use_fast_accum=False)
+        OPS.scaled_mm(
+            eights,
+            eights.t(),
+            *[torch.ones((), device=device)] * 2,
+            out_dtype=torch.bfloat16,
+            use_fast_accum=False,
+        )
     shapes.write(tmp_path / "shapes.csv")
     assert (tmp_path / "shapes.csv").read_text().splitlines() == [
         "name,types,layout,m,n,k,batch,lda,ldb,batch_stride_a,batch_stride_b,activation,bias,numerics",
         "3 calls,f32,nt,10,12,20,1,24,20,,,none,col,",
         "1 calls,f32,nt,5,12,20,2,24,20,120,0,none,none,",
-        "1 calls,e5m2->bf16,nt,8,8,16,1,16,16,,,none,none,promoted"]
+        "1 calls,e5m2->bf16,nt,8,8,16,1,16,16,,,none,none,promoted",
+    ]
     states = []
     shapes.tune(progress=states.append, policy="compile")
-    assert [state.done for state in states] == [0, 1, 2, 3] and states[0].product == "10x12x20 float32"
+    assert [state.done for state in states] == [0, 1, 2, 3] and states[
+        0
+    ].product == "10x12x20 float32"
     kernels = {"blocked", "mma", "naive", "simt", "wgmma"}
-    assert all(any(kernel in product.plan("compile").description for kernel in kernels) for product in shapes)
+    assert all(
+        any(kernel in product.plan("compile").description for kernel in kernels)
+        for product in shapes
+    )
 
 
 def test_patch_uses_tuned_kernels_and_leaves_the_rest(device):
@@ -399,7 +541,9 @@ def test_patch_runs_what_is_tuned(device):
     layer, x = torch.nn.Linear(20, 28, device=device), draw(11, 20, device=device)
     with tunedgemm.torch.record() as shapes, torch.no_grad():
         layer(x)
-    with tunedgemm.Context("host" if device == "cpu" else device, policy="tune", candidates=2) as context:
+    with tunedgemm.Context(
+        "host" if device == "cpu" else device, policy="tune", candidates=2
+    ) as context:
         shapes.tune(context=context)
     expected = functional.linear(x.double(), layer.weight.double(), layer.bias.double())
     with tunedgemm.torch.patch(layer), torch.no_grad(), torch.profiler.profile() as profile:
@@ -433,7 +577,9 @@ def test_what_is_tuned_later_is_found(device):
 
     with tunedgemm.torch.patch(layer):
         assert runs_torch_product()
-        with tunedgemm.Context("host" if device == "cpu" else device, policy="tune", candidates=2) as context:
+        with tunedgemm.Context(
+            "host" if device == "cpu" else device, policy="tune", candidates=2
+        ) as context:
             tunedgemm.plan(x, layer.weight.detach().T, bias=layer.bias.detach(), context=context)
         deadline = time.monotonic() + 30
         while runs_torch_product():

@@ -1,4 +1,5 @@
 """Wrong calls are answered with an exception that names the argument and the value; nothing crashes."""
+
 import ml_dtypes
 import numpy
 import pytest
@@ -13,41 +14,146 @@ READ_ONLY.flags.writeable = False
 SHARED = numpy.ones((8, 8), "float32")
 
 
-@pytest.mark.parametrize("call,error,message", [
-    (lambda: tunedgemm.matmul(A, A), ValueError, r"a of shape \(4, 3\) has 3 columns, but b of shape \(4, 3\) has 4 rows"),
-    (lambda: tunedgemm.matmul(A[0], B), ValueError, r"a has the shape \(3\); it must be a matrix"),
-    (lambda: tunedgemm.matmul(numpy.ones((1, 1, 4, 3), "f4"), B), ValueError, "a has the shape"),
-    (lambda: tunedgemm.matmul(A.astype("complex64"), B), ValueError, "a has elements of complex64; supported are float64"),
-    (lambda: tunedgemm.matmul(A.astype("int64"), B), ValueError, "int64; supported"),
-    (lambda: tunedgemm.matmul(A, B.astype("float64")), tunedgemm.InvalidArgumentError, "A is f32, B is f64"),
-    (lambda: tunedgemm.matmul(numpy.ones((8, 6), "f4")[::2, ::2], B), ValueError, "strides of 12 and 2 elements"),
-    (lambda: tunedgemm.matmul(A[::-1], B), ValueError, "strides of -3 and 1 elements"),
-    (lambda: tunedgemm.matmul(numpy.broadcast_to(A[0], (4, 3)), B), ValueError, "strides of 0 and 1 elements"),
-    (lambda: tunedgemm.matmul(numpy.ones((2, 4, 3), "f4"), numpy.ones((3, 3, 5), "f4")), ValueError, "a has 2 matrices, but the batch has 3"),
-    (lambda: tunedgemm.matmul(A, B, out=numpy.zeros((5, 4), "f4")), ValueError, r"out has the shape \(5, 4\)"),
-    (lambda: tunedgemm.matmul(A, B, out=numpy.zeros((1, 4, 5), "f4")), ValueError, r"out has the shape \(1, 4, 5\)"),
-    (lambda: tunedgemm.matmul(A, B, out=READ_ONLY), ValueError, "out is read-only"),
-    (lambda: tunedgemm.matmul(A, B, out=numpy.zeros((4, 5), "f4"), out_dtype="float16"), ValueError, "out_dtype is float16"),
-    (lambda: tunedgemm.matmul(A, B, out_dtype="int32"), tunedgemm.InvalidArgumentError, "f32 inputs give an output of"),
-    (lambda: tunedgemm.matmul(SHARED[:4, :3], SHARED[:3, :5], out=SHARED[:4, :5]), tunedgemm.InvalidArgumentError, "overlap"),
-    (lambda: tunedgemm.matmul(A, B, activation="swish"), ValueError, "activation is 'swish'; it may be one of: none, relu"),
-    (lambda: tunedgemm.matmul(A, B, numerics="fast"), tunedgemm.InvalidArgumentError, "numerics fast does not apply to f32"),
-    (lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(4, "f4")), ValueError, r"bias has the shape \(4\)"),
-    (lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(5)), ValueError, "bias must have the element type"),
-    (lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(10, "f4")[::2]), ValueError, "it must be packed"),
-    (lambda: tunedgemm.matmul(A, B, beta=1), ValueError, "beta is 1, so c or out must be given"),
-    (lambda: tunedgemm.matmul(A, B, beta=1, c=numpy.zeros((4, 4), "f4")), ValueError, r"c has the shape \(4, 4\)"),
-    (lambda: tunedgemm.matmul(BF16, BF16, beta=1, c=numpy.zeros((4, 4), "f4")), ValueError, "c must have the element type of out"),
-    (lambda: tunedgemm.matmul(A, B, beta=1, c=numpy.zeros((4, 5), BF16.dtype)), ValueError, "c must have the element type of out"),
-    (lambda: tunedgemm.matmul(A, B, scale_a=numpy.ones(2, "f4")), ValueError, "scale_a must be an array of one float32"),
-    (lambda: tunedgemm.matmul([[1.0]], B), TypeError, "a is a list; pass an array of numpy"),
-    (lambda: tunedgemm.matmul(A, None), TypeError, "b is a NoneType"),
-    (lambda: tunedgemm.Context("gpu"), ValueError, "device is 'gpu'; it may be one of: auto, cuda, host"),
-    (lambda: tunedgemm.Context("cuda:x"), ValueError, "write 'cuda:1'"),
-    (lambda: tunedgemm.Context("host", policy="lazy"), ValueError, "policy is 'lazy'"),
-    (lambda: tunedgemm.Context("cuda:99"), tunedgemm.NoDeviceError, "CUDA|99"),
-    (lambda: tunedgemm.matmul(A, B, context=tunedgemm.Context("host", cache="", policy="fail")), tunedgemm.NotTunedError, "m=4 n=5 k=3"),
-])
+@pytest.mark.parametrize(
+    "call,error,message",
+    [
+        (
+            lambda: tunedgemm.matmul(A, A),
+            ValueError,
+            r"a of shape \(4, 3\) has 3 columns, but b of shape \(4, 3\) has 4 rows",
+        ),
+        (
+            lambda: tunedgemm.matmul(A[0], B),
+            ValueError,
+            r"a has the shape \(3\); it must be a matrix",
+        ),
+        (
+            lambda: tunedgemm.matmul(numpy.ones((1, 1, 4, 3), "f4"), B),
+            ValueError,
+            "a has the shape",
+        ),
+        (
+            lambda: tunedgemm.matmul(A.astype("complex64"), B),
+            ValueError,
+            "a has elements of complex64; supported are float64",
+        ),
+        (lambda: tunedgemm.matmul(A.astype("int64"), B), ValueError, "int64; supported"),
+        (
+            lambda: tunedgemm.matmul(A, B.astype("float64")),
+            tunedgemm.InvalidArgumentError,
+            "A is f32, B is f64",
+        ),
+        (
+            lambda: tunedgemm.matmul(numpy.ones((8, 6), "f4")[::2, ::2], B),
+            ValueError,
+            "strides of 12 and 2 elements",
+        ),
+        (lambda: tunedgemm.matmul(A[::-1], B), ValueError, "strides of -3 and 1 elements"),
+        (
+            lambda: tunedgemm.matmul(numpy.broadcast_to(A[0], (4, 3)), B),
+            ValueError,
+            "strides of 0 and 1 elements",
+        ),
+        (
+            lambda: tunedgemm.matmul(numpy.ones((2, 4, 3), "f4"), numpy.ones((3, 3, 5), "f4")),
+            ValueError,
+            "a has 2 matrices, but the batch has 3",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, out=numpy.zeros((5, 4), "f4")),
+            ValueError,
+            r"out has the shape \(5, 4\)",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, out=numpy.zeros((1, 4, 5), "f4")),
+            ValueError,
+            r"out has the shape \(1, 4, 5\)",
+        ),
+        (lambda: tunedgemm.matmul(A, B, out=READ_ONLY), ValueError, "out is read-only"),
+        (
+            lambda: tunedgemm.matmul(A, B, out=numpy.zeros((4, 5), "f4"), out_dtype="float16"),
+            ValueError,
+            "out_dtype is float16",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, out_dtype="int32"),
+            tunedgemm.InvalidArgumentError,
+            "f32 inputs give an output of",
+        ),
+        (
+            lambda: tunedgemm.matmul(SHARED[:4, :3], SHARED[:3, :5], out=SHARED[:4, :5]),
+            tunedgemm.InvalidArgumentError,
+            "overlap",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, activation="swish"),
+            ValueError,
+            "activation is 'swish'; it may be one of: none, relu",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, numerics="fast"),
+            tunedgemm.InvalidArgumentError,
+            "numerics fast does not apply to f32",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(4, "f4")),
+            ValueError,
+            r"bias has the shape \(4\)",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(5)),
+            ValueError,
+            "bias must have the element type",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(10, "f4")[::2]),
+            ValueError,
+            "it must be packed",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, beta=1),
+            ValueError,
+            "beta is 1, so c or out must be given",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, beta=1, c=numpy.zeros((4, 4), "f4")),
+            ValueError,
+            r"c has the shape \(4, 4\)",
+        ),
+        (
+            lambda: tunedgemm.matmul(BF16, BF16, beta=1, c=numpy.zeros((4, 4), "f4")),
+            ValueError,
+            "c must have the element type of out",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, beta=1, c=numpy.zeros((4, 5), BF16.dtype)),
+            ValueError,
+            "c must have the element type of out",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, scale_a=numpy.ones(2, "f4")),
+            ValueError,
+            "scale_a must be an array of one float32",
+        ),
+        (lambda: tunedgemm.matmul([[1.0]], B), TypeError, "a is a list; pass an array of numpy"),
+        (lambda: tunedgemm.matmul(A, None), TypeError, "b is a NoneType"),
+        (
+            lambda: tunedgemm.Context("gpu"),
+            ValueError,
+            "device is 'gpu'; it may be one of: auto, cuda, host",
+        ),
+        (lambda: tunedgemm.Context("cuda:x"), ValueError, "write 'cuda:1'"),
+        (lambda: tunedgemm.Context("host", policy="lazy"), ValueError, "policy is 'lazy'"),
+        (lambda: tunedgemm.Context("cuda:99"), tunedgemm.NoDeviceError, "CUDA|99"),
+        (
+            lambda: tunedgemm.matmul(
+                A, B, context=tunedgemm.Context("host", cache="", policy="fail")
+            ),
+            tunedgemm.NotTunedError,
+            "m=4 n=5 k=3",
+        ),
+    ],
+)
 def test_answers(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -1,4 +1,5 @@
 """Each argument of each public function refuses values of a wrong type with a sentence of its own: ValueError or TypeError."""
+
 import datetime
 import functools
 import inspect
@@ -16,6 +17,7 @@ RUN = {"a": A, "b": B}
 
 class Lying:
     """Has the method of DLPack, which gives something else."""
+
     shape, dtype = (4, 3), "float32"
 
     def __init__(self, given):
@@ -44,16 +46,68 @@ class Negative:
         return "perhaps"
 
 
-WRONG = [None, True, -1, 2**31, 2**63, 2**70, 10**400, 10**5000, -2**70, 1.5, float("nan"), 1j, "", "2", "\ud800", "a\0b", b"x", [], [[1.0]], (), {}, {1},
-         object(), int, len, A[0], A[::-1], A[:, ::2], A.astype("complex64"), A.astype(">f4"), A.astype("datetime64[s]"), A.astype(str), A.astype(object),
-         numpy.array(datetime.datetime.now()), numpy.zeros((4, 3), [("x", "f4"), ("y", "i4")]), numpy.ones((), "float32"), numpy.ones((2,) * 9, "float32"),
-         numpy.float32(1), numpy.dtype("float32"), A.astype(ml_dtypes.float8_e4m3fnuz), A.astype(ml_dtypes.int4), A.astype(ml_dtypes.float8_e8m0fnu),
-         numpy.frombuffer(bytes(64), "float32", 12, offset=1).reshape(4, 3), numpy.frombuffer(bytes(64), "u2", 12, offset=1).view(ml_dtypes.bfloat16),
-         Lying(None), Lying(5), Lying(ValueError("why")), RaisesOnUse(), Negative(), HOST, tunedgemm, memoryview(b"abc")]
+WRONG = [
+    None,
+    True,
+    -1,
+    2**31,
+    2**63,
+    2**70,
+    10**400,
+    10**5000,
+    -(2**70),
+    1.5,
+    float("nan"),
+    1j,
+    "",
+    "2",
+    "\ud800",
+    "a\0b",
+    b"x",
+    [],
+    [[1.0]],
+    (),
+    {},
+    {1},
+    object(),
+    int,
+    len,
+    A[0],
+    A[::-1],
+    A[:, ::2],
+    A.astype("complex64"),
+    A.astype(">f4"),
+    A.astype("datetime64[s]"),
+    A.astype(str),
+    A.astype(object),
+    numpy.array(datetime.datetime.now()),
+    numpy.zeros((4, 3), [("x", "f4"), ("y", "i4")]),
+    numpy.ones((), "float32"),
+    numpy.ones((2,) * 9, "float32"),
+    numpy.float32(1),
+    numpy.dtype("float32"),
+    A.astype(ml_dtypes.float8_e4m3fnuz),
+    A.astype(ml_dtypes.int4),
+    A.astype(ml_dtypes.float8_e8m0fnu),
+    numpy.frombuffer(bytes(64), "float32", 12, offset=1).reshape(4, 3),
+    numpy.frombuffer(bytes(64), "u2", 12, offset=1).view(ml_dtypes.bfloat16),
+    Lying(None),
+    Lying(5),
+    Lying(ValueError("why")),
+    RaisesOnUse(),
+    Negative(),
+    HOST,
+    tunedgemm,
+    memoryview(b"abc"),
+]
 
 
 def problems_of_shapes(**arguments):
-    return tunedgemm.prepare([{"a": (4, 3), "b": (3, 5), "dtype": "float32", "device": "host", **arguments}], progress=False, context=HOST)
+    return tunedgemm.prepare(
+        [{"a": (4, 3), "b": (3, 5), "dtype": "float32", "device": "host", **arguments}],
+        progress=False,
+        context=HOST,
+    )
 
 
 PLAN = tunedgemm.plan(A, B, context=HOST)
@@ -73,7 +127,10 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.parametrize("function,argument", [(function, argument) for function, names in ARGUMENTS.items() for argument in names])
+@pytest.mark.parametrize(
+    "function,argument",
+    [(function, argument) for function, names in ARGUMENTS.items() for argument in names],
+)
 def test_wrong_types_are_refused_with_a_sentence(function, argument, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a cache may have any name
     for value in WRONG:
@@ -81,33 +138,99 @@ def test_wrong_types_are_refused_with_a_sentence(function, argument, tmp_path, m
         try:
             FUNCTIONS[function](**{**arguments, argument: value})
         except (ValueError, TypeError, tunedgemm.Error) as error:
-            assert "incompatible function arguments" not in str(error) and "bad_cast" not in str(error), (value, error)
+            assert "incompatible function arguments" not in str(error) and "bad_cast" not in str(
+                error
+            ), (value, error)
             assert not isinstance(error, tunedgemm.InternalError), (value, error)
             assert len(str(error)) > 10, (value, error)
 
 
-@pytest.mark.parametrize("call,error,message", [
-    (lambda: tunedgemm.matmul(A, B, alpha="2"), TypeError, "alpha is a str; give a number"),
-    (lambda: tunedgemm.matmul(A, B, alpha=10**400), ValueError, "alpha is 1000.*; give a number that a double can hold"),
-    (lambda: tunedgemm.matmul(A, B, activation=5), TypeError, "activation is a int; give a string"),
-    (lambda: tunedgemm.matmul(A, B, stream=-1), ValueError, "stream is -1; give the address of a CUDA stream"),
-    (lambda: tunedgemm.matmul(A, B, stream=2**70), ValueError, "stream is 1180591620717411303424; give"),
-    (lambda: tunedgemm.matmul(A, B, stream="s"), TypeError, "stream is a str; give the address of a CUDA stream, an integer"),
-    (lambda: tunedgemm.matmul(A, B, context="host"), TypeError, "context is a str; give a tunedgemm.Context or None"),
-    (lambda: tunedgemm.matmul(A.astype("datetime64[s]"), B), ValueError, r"a has elements of datetime64\[s\]; supported"),
-    (lambda: tunedgemm.matmul(A.astype(">f4"), B), ValueError, "a has elements of >f4; supported"),
-    (lambda: tunedgemm.matmul(A.astype(ml_dtypes.int4), B), ValueError, "a has elements of int4; supported"),
-    (lambda: tunedgemm.matmul(Lying(5), B), ValueError, r"a cannot be read: its __dlpack__\(\) gives a int"),
-    (lambda: tunedgemm.matmul(Lying(ValueError("why")), B), ValueError, r"a cannot be read: its __dlpack__\(\) raises ValueError: why"),
-    (lambda: tunedgemm.matmul(numpy.frombuffer(bytes(64), "f4", 12, offset=1).reshape(4, 3), B), ValueError,
-     "a is not aligned: its address is no multiple of the 4 bytes of an element; pass a copy"),
-    (lambda: tunedgemm.matmul(numpy.frombuffer(bytes(64), "u2", 12, offset=1).view(ml_dtypes.bfloat16).reshape(4, 3), B), ValueError,
-     "a is not aligned"),
-    (lambda: tunedgemm.Context(threads=2**31), ValueError, "threads is 2147483648; give an integer"),
-    (lambda: tunedgemm.Context(threads=1.5), TypeError, "threads is a float; give an integer"),
-    (lambda: tunedgemm.Context(cache=5), TypeError, "cache is a int; give a path"),
-    (lambda: tunedgemm.plan(A, B, name=5), TypeError, "name is a int; give a string"),
-])
+@pytest.mark.parametrize(
+    "call,error,message",
+    [
+        (lambda: tunedgemm.matmul(A, B, alpha="2"), TypeError, "alpha is a str; give a number"),
+        (
+            lambda: tunedgemm.matmul(A, B, alpha=10**400),
+            ValueError,
+            "alpha is 1000.*; give a number that a double can hold",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, activation=5),
+            TypeError,
+            "activation is a int; give a string",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, stream=-1),
+            ValueError,
+            "stream is -1; give the address of a CUDA stream",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, stream=2**70),
+            ValueError,
+            "stream is 1180591620717411303424; give",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, stream="s"),
+            TypeError,
+            "stream is a str; give the address of a CUDA stream, an integer",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, context="host"),
+            TypeError,
+            "context is a str; give a tunedgemm.Context or None",
+        ),
+        (
+            lambda: tunedgemm.matmul(A.astype("datetime64[s]"), B),
+            ValueError,
+            r"a has elements of datetime64\[s\]; supported",
+        ),
+        (
+            lambda: tunedgemm.matmul(A.astype(">f4"), B),
+            ValueError,
+            "a has elements of >f4; supported",
+        ),
+        (
+            lambda: tunedgemm.matmul(A.astype(ml_dtypes.int4), B),
+            ValueError,
+            "a has elements of int4; supported",
+        ),
+        (
+            lambda: tunedgemm.matmul(Lying(5), B),
+            ValueError,
+            r"a cannot be read: its __dlpack__\(\) gives a int",
+        ),
+        (
+            lambda: tunedgemm.matmul(Lying(ValueError("why")), B),
+            ValueError,
+            r"a cannot be read: its __dlpack__\(\) raises ValueError: why",
+        ),
+        (
+            lambda: tunedgemm.matmul(
+                numpy.frombuffer(bytes(64), "f4", 12, offset=1).reshape(4, 3), B
+            ),
+            ValueError,
+            "a is not aligned: its address is no multiple of the 4 bytes of an element; pass a copy",
+        ),
+        (
+            lambda: tunedgemm.matmul(
+                numpy.frombuffer(bytes(64), "u2", 12, offset=1)
+                .view(ml_dtypes.bfloat16)
+                .reshape(4, 3),
+                B,
+            ),
+            ValueError,
+            "a is not aligned",
+        ),
+        (
+            lambda: tunedgemm.Context(threads=2**31),
+            ValueError,
+            "threads is 2147483648; give an integer",
+        ),
+        (lambda: tunedgemm.Context(threads=1.5), TypeError, "threads is a float; give an integer"),
+        (lambda: tunedgemm.Context(cache=5), TypeError, "cache is a int; give a path"),
+        (lambda: tunedgemm.plan(A, B, name=5), TypeError, "name is a int; give a string"),
+    ],
+)
 def test_answers(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -1,6 +1,7 @@
 """What the extension module asks of numpy, JAX and CuPy in Python: new arrays, the current stream, and types that DLPack cannot name.
 
 Arrays of PyTorch, and of other libraries with DLPack's exchange interface in C, do not come here."""
+
 import sys
 
 # Element types whose numpy arrays come from ml_dtypes: they are passed on as integers of the same size.
@@ -8,7 +9,7 @@ INTEGERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint
 
 
 def name_of_type(dtype) -> str:
-    """"float32", for that string, numpy's type or any other library's."""
+    """ "float32", for that string, numpy's type or any other library's."""
     return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
@@ -22,7 +23,11 @@ def as_dlpack(array) -> tuple[object, str]:
 def why_no_dlpack(array) -> str:
     """Why the extension module could not read the array; "" if its element type is the reason."""
     if type(array).__module__ == "numpy":
-        return "" if array.dtype.isbuiltin != 1 or array.dtype.kind not in "fiu" else "numpy does not give it away"
+        return (
+            ""
+            if array.dtype.isbuiltin != 1 or array.dtype.kind not in "fiu"
+            else "numpy does not give it away"
+        )
     try:
         given = array.__dlpack__()
     except Exception as error:
@@ -40,13 +45,16 @@ def new_array(like, shape: tuple[int, ...], dtype: str):
     if type(like).__module__ == "numpy":
         if dtype in INTEGERS:
             import ml_dtypes  # numpy has these types from there only
+
             dtype = getattr(ml_dtypes, dtype)
         return sys.modules["numpy"].empty(shape, dtype)
     if _library(like) == "cupy":
         with like.device:
             return sys.modules["cupy"].empty(shape, dtype)
     remedy = "call tunedgemm.jax.matmul" if is_immutable(like) else "pass one"
-    raise TypeError(f"out is missing: arrays of type {type(like).__module__}.{type(like).__name__} cannot be made here; {remedy}")
+    raise TypeError(
+        f"out is missing: arrays of type {type(like).__module__}.{type(like).__name__} cannot be made here; {remedy}"
+    )
 
 
 def current_stream(array) -> int:

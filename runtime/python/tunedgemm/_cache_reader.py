@@ -2,6 +2,7 @@
 
 When a process closes a file, it loses all its POSIX locks on that file, also those of another copy of SQLite. Python's SQLite and the
 library's are two copies, so reading in the library's process could let other processes into the middle of a transaction."""
+
 import contextlib
 import json
 import pathlib
@@ -14,16 +15,22 @@ APPLICATION_ID = 0x7467656D  # cache/sqlite/schema.h
 
 def read(path: str, view: str, equal: dict[str, Any]) -> dict[str, Any]:
     """The columns and the rows for which `equal` holds, or what is wrong."""
-    with contextlib.closing(sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
+    ) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             return {"not_a_cache": True}
-        columns = [column[0] for column in connection.execute(f"SELECT * FROM {view} LIMIT 0").description]
+        columns = [
+            column[0] for column in connection.execute(f"SELECT * FROM {view} LIMIT 0").description
+        ]
         for name in equal:
             if name not in columns:
                 return {"unknown_column": name, "columns": columns}
         condition = " AND ".join(f"{name} IS ?" for name in equal) or "1"
-        rows = connection.execute(f"SELECT * FROM {view} WHERE {condition}", tuple(equal.values())).fetchall()
+        rows = connection.execute(
+            f"SELECT * FROM {view} WHERE {condition}", tuple(equal.values())
+        ).fetchall()
         return {"columns": columns, "rows": rows}
 
 

@@ -1,4 +1,5 @@
 """NVRTC from a wheel: `pip install 'tunedgemm[cu13]'` installs one."""
+
 from __future__ import annotations
 
 import glob
@@ -18,7 +19,9 @@ def installed_library() -> Optional[str]:
         return None
     for package in PACKAGES:
         for folder in (nvidia.submodule_search_locations or ()) if nvidia else ():
-            found = sorted(glob.glob(os.path.join(glob.escape(folder), package, "lib", "libnvrtc.so.[0-9]*")))
+            found = sorted(
+                glob.glob(os.path.join(glob.escape(folder), package, "lib", "libnvrtc.so.[0-9]*"))
+            )
             if found:
                 return found[-1]
     return None

@@ -1,4 +1,5 @@
 """What Plan.info tells."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -46,8 +47,15 @@ class PlanInfo:
     """The compiler."""
 
 
-def plan_info(origin: int, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: float) -> PlanInfo:
+def plan_info(
+    origin: int, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: float
+) -> PlanInfo:
     """A tunedgemm_plan_info as Python tells it: 0 and "" mean that something is not known."""
     at = datetime.datetime.fromtimestamp(tuned_at, datetime.timezone.utc) if tuned_at else None
-    return PlanInfo(origin=_ORIGINS[origin], expected_loss=None if expected_loss < 0 else expected_loss,
-                    workspace_bytes=workspace_bytes, tuned_at=at, **{name: value or None for name, value in numbers.items()})
+    return PlanInfo(
+        origin=_ORIGINS[origin],
+        expected_loss=None if expected_loss < 0 else expected_loss,
+        workspace_bytes=workspace_bytes,
+        tuned_at=at,
+        **{name: value or None for name, value in numbers.items()},
+    )

@@ -1,4 +1,5 @@
 """prepare and tune_all: many products are tuned before they are needed."""
+
 from __future__ import annotations
 
 import json
@@ -27,10 +28,20 @@ MAY_BE_SHAPES = ("out", "bias", *TYPES_OF_SCALES)
 @overload
 def prepare(problems: Path, *, progress: Progress = ...) -> list[Row]: ...
 @overload
-def prepare(problems: Iterable[Any], *, progress: Progress = ..., policy: str = ...,
-            context: Optional[_core.Context] = ...) -> list[Plan]: ...
-def prepare(problems: Union[Path, Iterable[Any]], *, progress: Progress = True, policy: str = "default",
-            context: Optional[_core.Context] = None) -> Any:
+def prepare(
+    problems: Iterable[Any],
+    *,
+    progress: Progress = ...,
+    policy: str = ...,
+    context: Optional[_core.Context] = ...,
+) -> list[Plan]: ...
+def prepare(
+    problems: Union[Path, Iterable[Any]],
+    *,
+    progress: Progress = True,
+    policy: str = "default",
+    context: Optional[_core.Context] = None,
+) -> Any:
     """Tunes, or loads, products before they are needed; their first calls then launch at once.
 
     problems: dicts of arguments of plan(), or tuples (a, b). In place of arrays there may be shapes and a type, then no memory is needed:
@@ -47,7 +58,9 @@ def prepare(problems: Union[Path, Iterable[Any]], *, progress: Progress = True, 
     was tuned is stored."""
     if isinstance(problems, (str, os.PathLike)):
         if context is not None or policy != "default":
-            raise ValueError("a list file is tuned by a program of its own, without a context or a policy; call tune_all with its options")
+            raise ValueError(
+                "a list file is tuned by a program of its own, without a context or a policy; call tune_all with its options"
+            )
         return tune_all(problems, progress=progress)
     wanted = list(problems)
     plans: list[Any] = []
@@ -65,7 +78,9 @@ def prepare(problems: Union[Path, Iterable[Any]], *, progress: Progress = True, 
     return plans
 
 
-def _plan(product: str, arguments: dict[str, Any], policy: str, context: Optional[_core.Context]) -> Plan:
+def _plan(
+    product: str, arguments: dict[str, Any], policy: str, context: Optional[_core.Context]
+) -> Plan:
     try:
         return plan(**{"policy": policy, "context": context, **arguments})
     except (Error, TypeError, ValueError) as error:
@@ -76,7 +91,9 @@ def _named(problem: Any) -> dict[str, Any]:
     if isinstance(problem, Mapping):
         return dict(problem)
     if not isinstance(problem, (tuple, list)) or len(problem) not in (2, 3):
-        raise TypeError(f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), or two shapes and a type")
+        raise TypeError(
+            f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), or two shapes and a type"
+        )
     return dict(zip(("a", "b", "dtype"), problem))
 
 
@@ -103,34 +120,54 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
         return arguments
     arguments = dict(arguments)
     if shapes != {"a", "b"} or "dtype" not in arguments:
-        raise TypeError("a problem without arrays needs the shapes of a and b, and dtype, their element type")
+        raise TypeError(
+            "a problem without arrays needs the shapes of a and b, and dtype, their element type"
+        )
     if _is_shape(arguments.get("c")):
-        raise TypeError("c is a shape; pass an array, or leave it out if the product is added to out")
-    dtype, layout, device = _arrays.name_of_type(arguments.pop("dtype")), arguments.pop("layout", "nn"), arguments.pop("device", device)
+        raise TypeError(
+            "c is a shape; pass an array, or leave it out if the product is added to out"
+        )
+    dtype, layout, device = (
+        _arrays.name_of_type(arguments.pop("dtype")),
+        arguments.pop("layout", "nn"),
+        arguments.pop("device", device),
+    )
     if not isinstance(device, str):
-        raise TypeError(f"device is a {type(device).__name__}; give a string: 'host', 'cuda' or 'cuda:1'")
+        raise TypeError(
+            f"device is a {type(device).__name__}; give a string: 'host', 'cuda' or 'cuda:1'"
+        )
     if layout not in ("nn", "nt", "tn", "tt"):
-        raise ValueError(f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored transposed")
+        raise ValueError(
+            f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored transposed"
+        )
     result_type = arguments.get("out_dtype")
-    result_type = _core.result_type(dtype) if result_type is None else _arrays.name_of_type(result_type)
+    result_type = (
+        _core.result_type(dtype) if result_type is None else _arrays.name_of_type(result_type)
+    )
     a, b = arguments["a"], arguments["b"]
     arguments.setdefault("out", _shape_of_product(a, b))
-    arguments["a"], arguments["b"] = (Placeholder(shape, dtype, device, order == "t") for shape, order in zip((a, b), layout))
+    arguments["a"], arguments["b"] = (
+        Placeholder(shape, dtype, device, order == "t") for shape, order in zip((a, b), layout)
+    )
     for name in MAY_BE_SHAPES:
         if _is_shape(arguments.get(name)):
-            arguments[name] = Placeholder(arguments[name], TYPES_OF_SCALES.get(name, result_type), device)
+            arguments[name] = Placeholder(
+                arguments[name], TYPES_OF_SCALES.get(name, result_type), device
+            )
     return arguments
 
 
 def _shape_of_product(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3):
-        raise ValueError(f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or batches of them with 3 dimensions")
+        raise ValueError(
+            f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or batches of them with 3 dimensions"
+        )
     batches = [shape[0] for shape in (a, b) if len(shape) == 3]
     return (*([max(batches)] if batches else []), a[-2], b[-1])
 
 
 def _product_text(arguments: Mapping[str, Any]) -> str:
-    """"llama.qkv 4096x6144x4096 bfloat16"."""
+    """ "llama.qkv 4096x6144x4096 bfloat16"."""
     a, b = arguments.get("a"), arguments.get("b")
     try:
         extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_arrays.name_of_type(a.dtype)}"  # type: ignore[union-attr]
@@ -139,8 +176,15 @@ def _product_text(arguments: Mapping[str, Any]) -> str:
     return f"{arguments['name']} {extents}" if arguments.get("name") else extents
 
 
-def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, cache: Optional[Path] = None, device: Optional[str] = None,
-             rigor: Optional[str] = None, progress: Progress = True, **options: Any) -> list[Row]:
+def tune_all(
+    work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]],
+    *,
+    cache: Optional[Path] = None,
+    device: Optional[str] = None,
+    rigor: Optional[str] = None,
+    progress: Progress = True,
+    **options: Any,
+) -> list[Row]:
     """Runs the program tune-all of this package: tunes a list of shapes and stores the winners in the cache.
 
     work: the path of a list (CSV, JSON or TunableOp's), dicts with the fields of a list, or arguments of the program as strings.
@@ -154,7 +198,10 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
     Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same call continues from there."""
     options.update(cache=cache, device=device, rigor=rigor)
     with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
-        arguments = _work_arguments(work, pathlib.Path(folder)) + ["--json", *_option_arguments(options)]
+        arguments = _work_arguments(work, pathlib.Path(folder)) + [
+            "--json",
+            *_option_arguments(options),
+        ]
         with open(os.path.join(folder, "rows.json"), "w+", encoding="utf-8") as output:
             status, messages = _run([path_of("tune-all"), *arguments], output, progress)
             output.seek(0)
@@ -162,8 +209,16 @@ def tune_all(work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]], *, c
     if status not in (0, 1):
         kind = {2: InvalidArgumentError, 3: NoDeviceError}.get(status, Error)
         raise kind("\n".join(messages) or f"tune-all ended with status {status}")
-    return [{"name": row["name"], "outcome": row["outcome"], "failure": row["failure"], "problem": row["problem"], **(row["record"] or {})}
-            for row in json.loads(text or "[]")]
+    return [
+        {
+            "name": row["name"],
+            "outcome": row["outcome"],
+            "failure": row["failure"],
+            "problem": row["problem"],
+            **(row["record"] or {}),
+        }
+        for row in json.loads(text or "[]")
+    ]
 
 
 def _work_arguments(work: Any, folder: pathlib.Path) -> list[str]:
@@ -182,25 +237,41 @@ def _option_arguments(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if value is not None and value is not False:
             flag = "--" + name.replace("_", "-")
-            arguments.append(flag if value is True else f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+            arguments.append(
+                flag
+                if value is True
+                else f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}"
+            )
     return arguments
 
 
 def _run(command: list[str], output: IO[str], progress: Progress) -> tuple[int, list[str]]:
     """The exit status, and the messages on stderr that tell no progress."""
     # In a session of its own: a terminal's Ctrl-C would reach the program beside this one's, and the second ends it at once.
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, encoding="utf-8",
-                               errors="replace", start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         with Line(progress, 0, "after ") as line:
-            messages = line.wait_for(in_thread(_read_messages, process, line.show), lambda: process.send_signal(signal.SIGINT))
+            messages = line.wait_for(
+                in_thread(_read_messages, process, line.show),
+                lambda: process.send_signal(signal.SIGINT),
+            )
     finally:
         process.kill()
         process.wait()
     return process.wait(), messages
 
 
-def _read_messages(process: subprocess.Popen[str], show: Callable[[int, int, str], None]) -> list[str]:
+def _read_messages(
+    process: subprocess.Popen[str], show: Callable[[int, int, str], None]
+) -> list[str]:
     messages = []
     assert process.stderr is not None
     with process.stderr:

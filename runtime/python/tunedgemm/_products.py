@@ -1,4 +1,5 @@
 """matmul and plan. Arrays may be those of any library, so their types are not told."""
+
 from __future__ import annotations
 
 from typing import Any, Literal, Optional
@@ -6,14 +7,31 @@ from typing import Any, Literal, Optional
 from . import _core
 from ._core import Context, Plan
 
-Activation = Literal["none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh", "relu_squared"]
+Activation = Literal[
+    "none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh", "relu_squared"
+]
 Numerics = Literal["default", "ieee", "tf32", "emulated", "fast", "promoted"]
 Policy = Literal["default", "tune", "tune_in_background", "compile", "stored", "fail"]
 
 
-def matmul(a: Any, b: Any, *, bias: Any = None, activation: Optional[Activation] = None, out: Any = None, out_dtype: Any = None,
-           c: Any = None, alpha: float = 1.0, beta: float = 0.0, scale_a: Any = None, scale_b: Any = None, slope: float = 0.01,
-           numerics: Numerics = "default", stream: Optional[int] = None, context: Optional[Context] = None) -> Any:
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    bias: Any = None,
+    activation: Optional[Activation] = None,
+    out: Any = None,
+    out_dtype: Any = None,
+    c: Any = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    slope: float = 0.01,
+    numerics: Numerics = "default",
+    stream: Optional[int] = None,
+    context: Optional[Context] = None,
+) -> Any:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
     The first product with these shapes, strides and types tunes its kernel, which takes seconds (see Context for other policies), and
@@ -35,13 +53,45 @@ def matmul(a: Any, b: Any, *, bias: Any = None, activation: Optional[Activation]
 
     Returns out. Raises tunedgemm.Error if the library fails, ValueError and TypeError for wrong arguments. Threads may call it at once;
     the GIL is released meanwhile."""
-    return _core.matmul(a, b, bias, activation or "none", out, out_dtype, c, alpha, beta, scale_a, scale_b, slope, numerics, stream, context)
+    return _core.matmul(
+        a,
+        b,
+        bias,
+        activation or "none",
+        out,
+        out_dtype,
+        c,
+        alpha,
+        beta,
+        scale_a,
+        scale_b,
+        slope,
+        numerics,
+        stream,
+        context,
+    )
 
 
-def plan(a: Any, b: Any, *, bias: Any = None, activation: Optional[Activation] = None, out: Any = None, out_dtype: Any = None,
-         c: Any = None, alpha: float = 1.0, beta: float = 0.0, scale_a: Any = None, scale_b: Any = None, slope: float = 0.01,
-         numerics: Numerics = "default", policy: Policy = "default", name: Optional[str] = None, accepted_loss: float = 0.0,
-         context: Optional[Context] = None) -> Plan:
+def plan(
+    a: Any,
+    b: Any,
+    *,
+    bias: Any = None,
+    activation: Optional[Activation] = None,
+    out: Any = None,
+    out_dtype: Any = None,
+    c: Any = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    slope: float = 0.01,
+    numerics: Numerics = "default",
+    policy: Policy = "default",
+    name: Optional[str] = None,
+    accepted_loss: float = 0.0,
+    context: Optional[Context] = None,
+) -> Plan:
     """Chooses the kernel of a product, tuning or compiling as the policy says, and launches nothing. Of the arrays only shapes, strides,
     types and alignments matter. Make plans before capturing a CUDA graph.
 
@@ -51,5 +101,22 @@ def plan(a: Any, b: Any, *, bias: Any = None, activation: Optional[Activation] =
         the winner; 0.05 is 5 %.
 
     The other arguments are those of matmul()."""
-    return Plan(a, b, bias, activation or "none", out, out_dtype, c, alpha, beta, scale_a, scale_b, slope, numerics, policy, name, accepted_loss,
-                context)
+    return Plan(
+        a,
+        b,
+        bias,
+        activation or "none",
+        out,
+        out_dtype,
+        c,
+        alpha,
+        beta,
+        scale_a,
+        scale_b,
+        slope,
+        numerics,
+        policy,
+        name,
+        accepted_loss,
+        context,
+    )

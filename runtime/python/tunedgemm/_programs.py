@@ -1,4 +1,5 @@
 """The programs of the package, in its folder bin; pip installs scripts that call these functions."""
+
 import os
 import pathlib
 import sys
@@ -9,7 +10,9 @@ from ._errors import Error
 def path_of(name: str) -> str:
     path = pathlib.Path(__file__).with_name("bin") / name
     if not path.is_file():
-        raise Error(f"the program {path} is missing: the package was built without its programs (TUNEDGEMM_TOOLS)")
+        raise Error(
+            f"the program {path} is missing: the package was built without its programs (TUNEDGEMM_TOOLS)"
+        )
     return str(path)
 
 

@@ -1,4 +1,5 @@
 """One line of progress on a terminal, for work that takes minutes."""
+
 from __future__ import annotations
 
 import concurrent.futures
@@ -11,6 +12,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 class State(NamedTuple):
     """What a callable given as `progress` gets: by prepare when each product begins and at the end, by tune_all when each ends."""
+
     done: int
     total: int
     product: str  # the one that begins or ends; empty at the end of prepare
@@ -64,7 +66,9 @@ class Line:
         left = elapsed / self._done * (self._total - self._done) if self._done else None
         return State(self._done, self._total, self._product, elapsed, left)
 
-    def wait_for(self, future: concurrent.futures.Future[Any], interrupt: Callable[[], object] = lambda: None) -> Any:
+    def wait_for(
+        self, future: concurrent.futures.Future[Any], interrupt: Callable[[], object] = lambda: None
+    ) -> Any:
         """The future's result. Ctrl-C calls `interrupt` and raises KeyboardInterrupt when the future is done, the next one at once."""
         try:
             self._draw_until(future)
@@ -82,17 +86,23 @@ class Line:
     def _draw(self) -> None:
         if self._is_drawn:
             width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-            text = text_of(self.state(), width - 1, self._note or (self._product and self._before_product + self._product))
+            text = text_of(
+                self.state(),
+                width - 1,
+                self._note or (self._product and self._before_product + self._product),
+            )
             print("\r\x1b[2K" + text, end="", file=sys.stderr, flush=True)
 
 
 def text_of(state: State, width: int, product: str) -> str:
     """At most `width` characters: the name of the product is shortened first."""
     number = f"{min(state.done + 1, state.total)}/{state.total} " if state.total else ""
-    times = f"  {clock(state.elapsed)} elapsed" + ("" if state.left is None else f", {clock(state.left)} left")
+    times = f"  {clock(state.elapsed)} elapsed" + (
+        "" if state.left is None else f", {clock(state.left)} left"
+    )
     room = width - len(number) - len(times)
     if len(product) > room:
-        product = product[:max(room - 1, 0)] + "…"
+        product = product[: max(room - 1, 0)] + "…"
     return (number + product + times)[:width]
 
 

@@ -6,6 +6,7 @@
 
 Each function takes the path of a file (None: the one that a context uses by default) and values of columns that rows must have, and returns
 dicts, or a DataFrame of pandas with as_frame=True. The file may be in use. A process of its own reads it, see _cache_reader.py."""
+
 from __future__ import annotations
 
 import json
@@ -71,13 +72,18 @@ def default_path() -> Optional[pathlib.Path]:
 def _rows(view: str, path: Path, as_frame: bool, equal: dict[str, Any]) -> Any:
     file = default_path() if path is None else pathlib.Path(path)
     if file is None:
-        raise FileNotFoundError("there is no cache: neither TUNEDGEMM_CACHE nor HOME is set; pass the path of one")
+        raise FileNotFoundError(
+            "there is no cache: neither TUNEDGEMM_CACHE nor HOME is set; pass the path of one"
+        )
     if not file.is_file():
-        raise FileNotFoundError(f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or pass another path")
+        raise FileNotFoundError(
+            f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or pass another path"
+        )
     answer = _read(file, view, equal)
     columns = answer["columns"]
     if as_frame:
         import pandas  # only those who ask for a frame need it
+
         return pandas.DataFrame(answer["rows"], columns=columns)
     return [dict(zip(columns, row)) for row in answer["rows"]]
 
@@ -85,14 +91,26 @@ def _rows(view: str, path: Path, as_frame: bool, equal: dict[str, Any]) -> Any:
 def _read(file: pathlib.Path, view: str, equal: dict[str, Any]) -> dict[str, Any]:
     question = json.dumps({"path": str(file), "view": view, "equal": equal})
     reader = str(pathlib.Path(__file__).with_name("_cache_reader.py"))
-    process = subprocess.run([sys.executable, "-I", "-S", reader], input=question, capture_output=True, encoding="utf-8", check=False)
+    process = subprocess.run(
+        [sys.executable, "-I", "-S", reader],
+        input=question,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
     if process.returncode != 0:
-        raise Error(f"the cache {file} could not be read by {sys.executable}: {process.stderr.strip()}")
+        raise Error(
+            f"the cache {file} could not be read by {sys.executable}: {process.stderr.strip()}"
+        )
     answer: dict[str, Any] = json.loads(process.stdout)
     if "error" in answer:
-        raise InvalidArgumentError(f"the cache {file} cannot be read: {answer['error']}; `tunedgemm doctor` examines and repairs it")
+        raise InvalidArgumentError(
+            f"the cache {file} cannot be read: {answer['error']}; `tunedgemm doctor` examines and repairs it"
+        )
     if "not_a_cache" in answer:
         raise InvalidArgumentError(f"{file} is a database, but no cache of tunedgemm")
     if "unknown_column" in answer:
-        raise TypeError(f"{view} has no column {answer['unknown_column']}; it has {', '.join(answer['columns'])}")
+        raise TypeError(
+            f"{view} has no column {answer['unknown_column']}; it has {', '.join(answer['columns'])}"
+        )
     return answer

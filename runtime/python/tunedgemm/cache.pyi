@@ -7,7 +7,9 @@ _Path = Union[str, PathLike[str], None]
 
 class _View(Protocol):
     @overload
-    def __call__(self, path: _Path = ..., *, as_frame: Literal[False] = ..., **equal: Any) -> list[dict[str, Any]]: ...
+    def __call__(
+        self, path: _Path = ..., *, as_frame: Literal[False] = ..., **equal: Any
+    ) -> list[dict[str, Any]]: ...
     @overload
     def __call__(self, path: _Path = ..., *, as_frame: Literal[True], **equal: Any) -> Any: ...
 

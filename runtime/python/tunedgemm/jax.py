@@ -7,6 +7,7 @@
         return tunedgemm.jax.matmul(x, weight, transpose_b=True, bias=bias, activation="gelu_tanh")
 
 Importing it needs JAX, and a package that was built with jaxlib installed."""
+
 import functools
 import math
 import re
@@ -20,7 +21,9 @@ try:
     import jaxlib
     import numpy
 except ImportError as error:
-    raise ImportError("tunedgemm.jax needs JAX: pip install jax, or pip install 'jax[cuda13]' for a GPU") from error
+    raise ImportError(
+        "tunedgemm.jax needs JAX: pip install jax, or pip install 'jax[cuda13]' for a GPU"
+    ) from error
 
 __all__ = ["matmul"]
 
@@ -41,11 +44,15 @@ _NO_BIAS, _BIAS_PER_ROW, _BIAS_PER_COLUMN = range(3)
 
 def _register(version, handlers):
     if not handlers:
-        raise ImportError("this package was built without jaxlib, so it has no tunedgemm.jax: pip install jaxlib, then build the package "
-                          "again where pip can see it (pip install --force-reinstall --no-build-isolation)")
+        raise ImportError(
+            "this package was built without jaxlib, so it has no tunedgemm.jax: pip install jaxlib, then build the package "
+            "again where pip can see it (pip install --force-reinstall --no-build-isolation)"
+        )
     if _numbers(version) > _numbers(jaxlib.__version__):  # JAX would not start with such handlers
-        raise ImportError(f"this package was built with jaxlib {version}, and jaxlib {jaxlib.__version__} is older: update JAX, or build the "
-                          "package with this one (pip install --force-reinstall --no-build-isolation)")
+        raise ImportError(
+            f"this package was built with jaxlib {version}, and jaxlib {jaxlib.__version__} is older: update JAX, or build the "
+            "package with this one (pip install --force-reinstall --no-build-isolation)"
+        )
     for platform, stages in handlers.items():
         jax.ffi.register_ffi_target(_TARGET, stages, platform=platform)
 
@@ -59,6 +66,7 @@ _register(*_core._jax_handlers())
 
 class _Options(NamedTuple):
     """The arguments that are part of the compiled program."""
+
     activation: str
     out_dtype: str  # "" for the default until the types are checked
     alpha: float
@@ -74,6 +82,7 @@ class _Options(NamedTuple):
 
 class _Operands(NamedTuple):
     """a, b and c have 3 dimensions. bias is (1, N) or (1, M, 1), a scale (1, 1)."""
+
     a: jax.Array
     b: jax.Array
     c: jax.Array | None = None
@@ -82,8 +91,23 @@ class _Operands(NamedTuple):
     scale_b: jax.Array | None = None
 
 
-def matmul(a, b, *, bias=None, activation="none", out_dtype=None, alpha=1.0, beta=0.0, c=None, numerics="default", scale_a=None,
-           scale_b=None, slope=0.01, transpose_a=False, transpose_b=False):
+def matmul(
+    a,
+    b,
+    *,
+    bias=None,
+    activation="none",
+    out_dtype=None,
+    alpha=1.0,
+    beta=0.0,
+    c=None,
+    numerics="default",
+    scale_a=None,
+    scale_b=None,
+    slope=0.01,
+    transpose_a=False,
+    transpose_b=False,
+):
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
     The first run with these shapes and types on a device tunes their kernel, which takes seconds (see tunedgemm.Context for other policies,
@@ -106,13 +130,30 @@ def matmul(a, b, *, bias=None, activation="none", out_dtype=None, alpha=1.0, bet
     else several. Gradients are products by this function; float8 and int8 have none, and there is no forward mode. Under automatic sharding
     XLA gathers the operands, so use jax.shard_map to multiply the parts. Raises ValueError and TypeError for wrong arguments while tracing;
     failures of the library raise jax.errors.JaxRuntimeError when the result is computed. Threads may call it at once."""
-    for name, array in (("a", a), ("b", b), ("c", c), ("bias", bias), ("scale_a", scale_a), ("scale_b", scale_b)):
-        if not isinstance(array, (jax.Array, numpy.ndarray)) and (array is not None or name in ("a", "b")):
+    for name, array in (
+        ("a", a),
+        ("b", b),
+        ("c", c),
+        ("bias", bias),
+        ("scale_a", scale_a),
+        ("scale_b", scale_b),
+    ):
+        if not isinstance(array, (jax.Array, numpy.ndarray)) and (
+            array is not None or name in ("a", "b")
+        ):
             raise TypeError(f"{name} is a {type(array).__name__}; pass an array of JAX or numpy")
     _check_name("activation", activation, _ACTIVATIONS)
     _check_name("numerics", numerics, _NUMERICS)
-    options = _Options(activation, "" if out_dtype is None else numpy.dtype(out_dtype).name, _number("alpha", alpha), _number("beta", beta),
-                       _number("slope", slope), numerics, bool(transpose_a), bool(transpose_b))
+    options = _Options(
+        activation,
+        "" if out_dtype is None else numpy.dtype(out_dtype).name,
+        _number("alpha", alpha),
+        _number("beta", beta),
+        _number("slope", slope),
+        numerics,
+        bool(transpose_a),
+        bool(transpose_b),
+    )
     return _matmul(options, _Operands(a, b, c, bias, scale_a, scale_b))
 
 
@@ -123,7 +164,9 @@ def _check_name(argument, name, names):
 
 def _number(argument, value) -> float:
     if isinstance(value, jax.core.Tracer):
-        raise TypeError(f"{argument} is traced, but it must be a number, as it is part of the compiled program; scale_a may be traced")
+        raise TypeError(
+            f"{argument} is traced, but it must be a number, as it is part of the compiled program; scale_a may be traced"
+        )
     return float(value)
 
 
@@ -142,17 +185,25 @@ def _check_types(options, operands):
         if dtype not in _RESULTS:
             raise ValueError(f"{name} has elements of {dtype}; supported are {', '.join(_RESULTS)}")
     if a != b and not (a.startswith("float8") and b.startswith("float8")):
-        raise ValueError(f"a has elements of {a}, but b of {b}; they must be the same, except for float8")
+        raise ValueError(
+            f"a has elements of {a}, but b of {b}; they must be the same, except for float8"
+        )
     out = options.out_dtype or _RESULTS[a][0]
     if out not in _RESULTS[a]:
         raise ValueError(f"out_dtype is {out}, but {a} gives {' or '.join(_RESULTS[a])}")
-    choices = {"float32": ("ieee", "tf32", "emulated")}.get(a, ("fast", "promoted") if a.startswith("float8") else ("ieee",))
+    choices = {"float32": ("ieee", "tf32", "emulated")}.get(
+        a, ("fast", "promoted") if a.startswith("float8") else ("ieee",)
+    )
     if options.numerics not in ("default", *choices):
-        raise ValueError(f"numerics is '{options.numerics}', but for {a} it may be one of: default, {', '.join(choices)}")
+        raise ValueError(
+            f"numerics is '{options.numerics}', but for {a} it may be one of: default, {', '.join(choices)}"
+        )
     for name in ("c", "bias"):
         array = getattr(operands, name)
         if array is not None and array.dtype.name != out:
-            raise ValueError(f"{name} has elements of {array.dtype.name}, but must have those of the result, {out}")
+            raise ValueError(
+                f"{name} has elements of {array.dtype.name}, but must have those of the result, {out}"
+            )
     if options.beta == 0:
         operands = operands._replace(c=None)
     elif operands.c is None:
@@ -165,8 +216,10 @@ def _normalized(options, operands):
     a, b = _matrices("a", operands.a), _matrices("b", operands.b)
     (m, k), (rows_of_b, n) = _extents(options, a, b)
     if k != rows_of_b:
-        raise ValueError(f"a of shape {_shown(operands.a, options.transpose_a)} has {k} columns, but b of shape "
-                         f"{_shown(operands.b, options.transpose_b)} has {rows_of_b} rows")
+        raise ValueError(
+            f"a of shape {_shown(operands.a, options.transpose_a)} has {k} columns, but b of shape "
+            f"{_shown(operands.b, options.transpose_b)} has {rows_of_b} rows"
+        )
     batch = _batch(a, b)
     _check_batch("a", a, batch)
     _check_batch("b", b, batch)
@@ -174,7 +227,9 @@ def _normalized(options, operands):
     if c is not None:
         c = _matrices("c", c)
         if c.shape[1:] != (m, n):
-            raise ValueError(f"c has the shape {operands.c.shape}, but the product has {m} rows and {n} columns")
+            raise ValueError(
+                f"c has the shape {operands.c.shape}, but the product has {m} rows and {n} columns"
+            )
         _check_batch("c", c, batch)
     scales = (_scale(name, getattr(operands, name)) for name in ("scale_a", "scale_b"))
     return _Operands(a, b, c, _bias(operands.bias, m, n), *scales)
@@ -186,13 +241,17 @@ def _shown(array, is_transposed):
 
 def _matrices(name, array):
     if array.ndim not in (2, 3):
-        raise ValueError(f"{name} has the shape {array.shape}; it must be a matrix, or a batch of matrices with 3 dimensions")
+        raise ValueError(
+            f"{name} has the shape {array.shape}; it must be a matrix, or a batch of matrices with 3 dimensions"
+        )
     return array if array.ndim == 3 else array[None]
 
 
 def _extents(options, a, b):
     """((M, K), (K, N))."""
-    return a.shape[:-3:-1] if options.transpose_a else a.shape[-2:], b.shape[:-3:-1] if options.transpose_b else b.shape[-2:]
+    return a.shape[:-3:-1] if options.transpose_a else a.shape[-2:], b.shape[
+        :-3:-1
+    ] if options.transpose_b else b.shape[-2:]
 
 
 def _batch(a, b) -> int:
@@ -210,7 +269,9 @@ def _bias(bias, m, n):
     if bias.shape == (m, 1):
         return bias[None]
     if bias.shape not in ((n,), (1, n)):
-        raise ValueError(f"bias has the shape {bias.shape}; it must be ({n},) for a value per column, or ({m}, 1) for a value per row")
+        raise ValueError(
+            f"bias has the shape {bias.shape}; it must be ({n},) for a value per column, or ({m}, 1) for a value per row"
+        )
     return bias.reshape(1, n)
 
 
@@ -224,7 +285,9 @@ def _scale(name, scale):
 
 def _varying_alike(operands):
     """Under jax.shard_map the operands of a custom call must vary over the same axes of the mesh."""
-    varying = [getattr(jax.typeof(one), "manual_axis_type", None) for one in operands if one is not None]
+    varying = [
+        getattr(jax.typeof(one), "manual_axis_type", None) for one in operands if one is not None
+    ]
     if None in varying:
         return operands
     axes = frozenset().union(*(one.varying for one in varying))
@@ -277,7 +340,9 @@ def _result(shape, dtype, a):
 def _forward(options, operands):
     dtype = operands.a.dtype.name
     if dtype.startswith("float8") or dtype == "int8":
-        raise TypeError(f"products of {dtype} have no gradients; multiply arrays of another type, or stop the gradients of all arguments")
+        raise TypeError(
+            f"products of {dtype} have no gradients; multiply arrays of another type, or stop the gradients of all arguments"
+        )
     return _product(options, operands), operands
 
 
@@ -285,15 +350,22 @@ def _backward(options, operands, gradient):
     dz = _through_activation(options, operands, gradient)
     plain = options.without_epilogue()
     factors = {"scale_a": operands.scale_a, "scale_b": operands.scale_b}
-    return (_Operands(
-        a=_gradient_of_a(plain, operands, dz, factors),
-        b=_gradient_of_b(plain, operands, dz, factors),
-        c=None if operands.c is None else _summed(options.beta * dz, operands.c),
-        bias=None if operands.bias is None else _summed(dz, operands.bias if operands.bias.ndim == 3 else operands.bias[:, None, :],
-                                                        operands.bias.shape),
-        scale_a=_gradient_of_scale(plain, operands, dz, "scale_a"),
-        scale_b=_gradient_of_scale(plain, operands, dz, "scale_b"),
-    ),)
+    return (
+        _Operands(
+            a=_gradient_of_a(plain, operands, dz, factors),
+            b=_gradient_of_b(plain, operands, dz, factors),
+            c=None if operands.c is None else _summed(options.beta * dz, operands.c),
+            bias=None
+            if operands.bias is None
+            else _summed(
+                dz,
+                operands.bias if operands.bias.ndim == 3 else operands.bias[:, None, :],
+                operands.bias.shape,
+            ),
+            scale_a=_gradient_of_scale(plain, operands, dz, "scale_a"),
+            scale_b=_gradient_of_scale(plain, operands, dz, "scale_b"),
+        ),
+    )
 
 
 _FUNCTIONS = {
@@ -317,9 +389,16 @@ def _through_activation(options, operands, gradient):
     gradient = gradient.astype(accumulator)
     if options.activation == "none":
         return gradient
-    c, bias = (None if one is None else one.astype(accumulator) for one in (operands.c, operands.bias))
-    z = _product(options._replace(activation="none", out_dtype=accumulator), operands._replace(c=c, bias=bias))
-    activation = _FUNCTIONS.get(options.activation, functools.partial(jax.nn.leaky_relu, negative_slope=options.slope))
+    c, bias = (
+        None if one is None else one.astype(accumulator) for one in (operands.c, operands.bias)
+    )
+    z = _product(
+        options._replace(activation="none", out_dtype=accumulator),
+        operands._replace(c=c, bias=bias),
+    )
+    activation = _FUNCTIONS.get(
+        options.activation, functools.partial(jax.nn.leaky_relu, negative_slope=options.slope)
+    )
     return jax.vjp(activation, z)[1](gradient)[0]
 
 
@@ -334,7 +413,10 @@ def _gradient_product(options, left, right, like, transpose_a, transpose_b, fact
     is_summed = like.shape[0] == 1 != _batch(left, right)
     out = _accumulator(options) if is_summed else like.dtype.name
     options = options._replace(out_dtype=out, transpose_a=transpose_a, transpose_b=transpose_b)
-    return _summed(_product(options, _Operands(left.astype(like.dtype), right.astype(like.dtype), **factors)), like)
+    return _summed(
+        _product(options, _Operands(left.astype(like.dtype), right.astype(like.dtype), **factors)),
+        like,
+    )
 
 
 def _gradient_of_a(options, operands, dz, factors):
@@ -348,7 +430,10 @@ def _gradient_of_b(options, operands, dz, factors):
     a, b = operands.a, operands.b
     if b.shape[0] == 1 != dz.shape[0] and a.shape[0] == dz.shape[0] and not options.transpose_a:
         # The sum over the batch is a part of the sum over rows.
-        a, dz = a.reshape(1, math.prod(a.shape[:2]), a.shape[2]), dz.reshape(1, math.prod(dz.shape[:2]), dz.shape[2])
+        a, dz = (
+            a.reshape(1, math.prod(a.shape[:2]), a.shape[2]),
+            dz.reshape(1, math.prod(dz.shape[:2]), dz.shape[2]),
+        )
     if options.transpose_b:
         return _gradient_product(options, dz, a, b, True, options.transpose_a, factors)
     return _gradient_product(options, a, dz, b, not options.transpose_a, False, factors)
@@ -358,7 +443,10 @@ def _gradient_of_scale(options, operands, dz, name):
     scale = getattr(operands, name)
     if scale is None:
         return None
-    product = _product(options._replace(out_dtype=_accumulator(options)), operands._replace(c=None, bias=None, **{name: None}))
+    product = _product(
+        options._replace(out_dtype=_accumulator(options)),
+        operands._replace(c=None, bias=None, **{name: None}),
+    )
     return jnp.sum(dz * product).astype(scale.dtype).reshape(scale.shape)
 
 

@@ -13,6 +13,7 @@ first; then all ways are timed in turn, round by round, so that a change of the 
     autotuned                 compiled with the option max_autotune_gemm
     autotuned + external      the same, with tunedgemm.torch.external_matmul timed beside torch.mm
 """
+
 import argparse
 import copy
 import json
@@ -28,24 +29,45 @@ import tunedgemm.torch
 MODELS = {
     # meta-llama/Llama-3.1-8B and openai-community/gpt2
     "llama": lambda blocks: transformers.LlamaConfig(
-        hidden_size=4096, intermediate_size=14336, num_attention_heads=32, num_key_value_heads=8, vocab_size=128256,
-        num_hidden_layers=blocks, max_position_embeddings=8192),
+        hidden_size=4096,
+        intermediate_size=14336,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        vocab_size=128256,
+        num_hidden_layers=blocks,
+        max_position_embeddings=8192,
+    ),
     "gpt2": lambda blocks: transformers.GPT2Config(n_layer=blocks, n_positions=8192),
     # For a look without a GPU.
     "tiny": lambda blocks: transformers.LlamaConfig(
-        hidden_size=256, intermediate_size=512, num_attention_heads=4, num_key_value_heads=2, vocab_size=1001,
-        num_hidden_layers=blocks, max_position_embeddings=8192),
+        hidden_size=256,
+        intermediate_size=512,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=1001,
+        num_hidden_layers=blocks,
+        max_position_embeddings=8192,
+    ),
 }
 ROUNDS = 15
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("--tokens", type=int, nargs="+", default=[1, 8, 64, 512, 4096], metavar="M")
     parser.add_argument("--blocks", type=int, default=2, help="of the model (2)")
-    parser.add_argument("--ways", nargs="+", choices=["eager", "graph", "compiled"], help="default: all that the device has")
-    parser.add_argument("--json", metavar="FILE", help="write the times there, for tools/plot_model_step.py")
+    parser.add_argument(
+        "--ways",
+        nargs="+",
+        choices=["eager", "graph", "compiled"],
+        help="default: all that the device has",
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the times there, for tools/plot_model_step.py"
+    )
     return parser.parse_args()
 
 
@@ -80,6 +102,7 @@ def captured(step):
     def replay():
         graph.replay()
         return result
+
     return replay
 
 
@@ -93,8 +116,14 @@ def compiled(step, **options):
     return fast
 
 
-def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, patched: torch.nn.Module, tokens: torch.Tensor) -> dict:
+def ways_of(
+    arguments: argparse.Namespace,
+    model: torch.nn.Module,
+    patched: torch.nn.Module,
+    tokens: torch.Tensor,
+) -> dict:
     """What runs a step in each way, by name."""
+
     def step():
         return model(tokens).logits
 
@@ -106,10 +135,16 @@ def ways_of(arguments: argparse.Namespace, model: torch.nn.Module, patched: torc
     wanted = arguments.ways or (all_ways if tokens.is_cuda else ["eager"])
     ways = {way: all_ways[way](step) for way in wanted}
     if "compiled" in wanted and tokens.is_cuda:
-        race = {"max_autotune_gemm": True, "max_autotune_gemm_backends": "ATEN", "autotune_num_choices_displayed": 0,
-                "max_autotune_report_choices_stats": False}
+        race = {
+            "max_autotune_gemm": True,
+            "max_autotune_gemm_backends": "ATEN",
+            "autotune_num_choices_displayed": 0,
+            "max_autotune_report_choices_stats": False,
+        }
         ways["autotuned"] = compiled(step, **race)
-        ways["autotuned + external"] = compiled(step, external_matmul=[tunedgemm.torch.external_matmul], **race)
+        ways["autotuned + external"] = compiled(
+            step, external_matmul=[tunedgemm.torch.external_matmul], **race
+        )
     return ways | {f"{way} + patch": all_ways[way](patched_step) for way in wanted}
 
 
@@ -158,21 +193,41 @@ def main() -> None:
     print(f"{len(shapes)} products; tuning those that are not in the cache", file=sys.stderr)
     shapes.tune(progress=True)
     # A model of its own, with the same parameters: to patch and unpatch one between timings would cost compiled steps 5 us.
-    patched = copy.deepcopy(model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]})
+    patched = copy.deepcopy(
+        model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
+    )
     tunedgemm.torch.patch(patched)
     rows = []
     for count in arguments.tokens:
         ways = ways_of(arguments, model, patched, tokens_of(model, count))
         difference = largest_difference(ways)
         seconds = time_in_turn(ways)
-        rows.append({"tokens": count, "us": {name: 1e6 * each for name, each in seconds.items()}, "difference": difference})
+        rows.append(
+            {
+                "tokens": count,
+                "us": {name: 1e6 * each for name, each in seconds.items()},
+                "difference": difference,
+            }
+        )
         times = ", ".join(f"{name} {1e6 * each:.0f}" for name, each in seconds.items())
-        print(f"{arguments.model}, {count} tokens, us a step: {times}; logits differ by {difference:.1e} of their spread", flush=True)
+        print(
+            f"{arguments.model}, {count} tokens, us a step: {times}; logits differ by {difference:.1e} of their spread",
+            flush=True,
+        )
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"model": arguments.model, "blocks": arguments.blocks, "device": device, "pytorch": torch.__version__,
-                       "rows": rows}, file, indent=1)
+            json.dump(
+                {
+                    "model": arguments.model,
+                    "blocks": arguments.blocks,
+                    "device": device,
+                    "pytorch": torch.__version__,
+                    "rows": rows,
+                },
+                file,
+                indent=1,
+            )
 
 
 if __name__ == "__main__":

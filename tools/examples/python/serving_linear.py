@@ -3,6 +3,7 @@
 Their linear layers own the weight and call such an object for the product. Products that are in the cache run tuned, all others run as
 they do now; nothing is tuned or compiled while requests are served. In vLLM, return a TunedLinearMethod from a quantization config's
 get_quant_method() for its LinearBase layers; here a small layer of that shape stands for theirs, and `python serving_linear.py` runs it."""
+
 import torch
 
 import tunedgemm.torch
@@ -11,10 +12,20 @@ import tunedgemm.torch
 class TunedLinearMethod:
     """For weights of float32, float16 or bfloat16, of shape (outputs of this rank, inputs of this rank)."""
 
-    def create_weights(self, layer: torch.nn.Module, input_size_per_partition: int, output_partition_sizes: list[int], input_size: int,
-                       output_size: int, params_dtype: torch.dtype, **extra_weight_attrs) -> None:
-        weight = torch.nn.Parameter(torch.empty(sum(output_partition_sizes), input_size_per_partition, dtype=params_dtype),
-                                    requires_grad=False)
+    def create_weights(
+        self,
+        layer: torch.nn.Module,
+        input_size_per_partition: int,
+        output_partition_sizes: list[int],
+        input_size: int,
+        output_size: int,
+        params_dtype: torch.dtype,
+        **extra_weight_attrs,
+    ) -> None:
+        weight = torch.nn.Parameter(
+            torch.empty(sum(output_partition_sizes), input_size_per_partition, dtype=params_dtype),
+            requires_grad=False,
+        )
         for name, value in extra_weight_attrs.items():  # such as the loader that fills the weight
             setattr(weight, name, value)
         layer.register_parameter("weight", weight)
@@ -22,14 +33,18 @@ class TunedLinearMethod:
     def process_weights_after_loading(self, layer: torch.nn.Module) -> None:
         """Weights stay as they are: a kernel is tuned for this layout."""
 
-    def apply(self, layer: torch.nn.Module, x: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    def apply(
+        self, layer: torch.nn.Module, x: torch.Tensor, bias: torch.Tensor | None = None
+    ) -> torch.Tensor:
         return torch.ops.tunedgemm.tuned_linear.no_grad(x, layer.weight, bias)
 
 
 class ColumnParallelLinear(torch.nn.Module):
     """Stands for the serving program's layer: one of `ranks` that share the outputs."""
 
-    def __init__(self, inputs: int, outputs: int, ranks: int, dtype: torch.dtype, method: TunedLinearMethod):
+    def __init__(
+        self, inputs: int, outputs: int, ranks: int, dtype: torch.dtype, method: TunedLinearMethod
+    ):
         super().__init__()
         self.method = method
         method.create_weights(self, inputs, [outputs // ranks], inputs, outputs, dtype)
@@ -41,7 +56,9 @@ class ColumnParallelLinear(torch.nn.Module):
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with torch.device(device):
-        layer = ColumnParallelLinear(256, 1024, ranks=4, dtype=torch.float32, method=TunedLinearMethod())
+        layer = ColumnParallelLinear(
+            256, 1024, ranks=4, dtype=torch.float32, method=TunedLinearMethod()
+        )
         torch.nn.init.normal_(layer.weight)
         x = torch.randn(8, 256)
     own = torch.nn.functional.linear(x, layer.weight)

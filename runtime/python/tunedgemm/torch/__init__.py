@@ -35,6 +35,7 @@ have no derivatives and no Python. torch.compile traces all operators, with stat
 Forward-mode derivatives (dual numbers) and the transforms of torch.func (grad, jvp, vmap, hessian) are PyTorch's: there mm is torch.mm. With
 an activation, an out_dtype, int8 or float8 they are refused by NotImplementedError, as are tensors that are neither dense nor strided.
 """
+
 import os
 
 import torch
@@ -51,7 +52,10 @@ __all__ = ["Product", "Shapes", "external_matmul", "patch", "record", "unpatch"]
 
 
 def __getattr__(name):
-    if name == "external_matmul":  # imported when it is used, because TorchInductor takes seconds to import
+    if (
+        name == "external_matmul"
+    ):  # imported when it is used, because TorchInductor takes seconds to import
         from ._inductor import external_matmul
+
         return external_matmul
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

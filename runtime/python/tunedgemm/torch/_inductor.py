@@ -1,4 +1,5 @@
 """A candidate for the matrix products of torch.compile."""
+
 import torch
 from torch._inductor.kernel.mm import lazy_register_extern_choice
 

@@ -1,5 +1,6 @@
 """What Python adds to the operators: the shapes of results, for tracing; gradients, by the operators themselves; other derivatives and
 transforms, by PyTorch's operators; the counts of a FLOP counter."""
+
 import math
 
 import torch
@@ -21,20 +22,30 @@ def are_plain(*tensors):
 
 
 def _new(a, b, shape, out_dtype):
-    torch._check(a.device == b.device, lambda: f"one matrix is on {a.device}, the other one on {b.device}; move it there")
-    return torch.empty(shape, dtype=out_dtype or getattr(torch, _core.result_type(a.dtype)), device=a.device)
+    torch._check(
+        a.device == b.device,
+        lambda: f"one matrix is on {a.device}, the other one on {b.device}; move it there",
+    )
+    return torch.empty(
+        shape, dtype=out_dtype or getattr(torch, _core.result_type(a.dtype)), device=a.device
+    )
 
 
 def _mm(a, b, *, out_dtype=None):
     torch._check(a.dim() == 2 and b.dim() == 2, lambda: "a and b must be matrices")
-    torch._check(a.shape[1] == b.shape[0], lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied")
+    torch._check(
+        a.shape[1] == b.shape[0],
+        lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied",
+    )
     return _new(a, b, (a.shape[0], b.shape[1]), out_dtype)
 
 
 def _bmm(a, b, *, out_dtype=None):
     torch._check(a.dim() == 3 and b.dim() == 3, lambda: "a and b must be batches of matrices")
-    torch._check(a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1],
-                 lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied")
+    torch._check(
+        a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1],
+        lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied",
+    )
     return _new(a, b, (a.shape[0], a.shape[1], b.shape[2]), out_dtype)
 
 
@@ -43,9 +54,15 @@ def _addmm(input, a, b, *, beta=1.0, alpha=1.0, activation="none", out_dtype=Non
 
 
 def _linear(input, weight, bias=None, activation="none", *, out_dtype=None):
-    torch._check(input.dim() > 0 and weight.dim() == 2, lambda: "input must have a dimension, and weight two")
-    torch._check(input.shape[-1] == weight.shape[1],
-                 lambda: f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be multiplied")
+    torch._check(
+        input.dim() > 0 and weight.dim() == 2, lambda: "input must have a dimension, and weight two"
+    )
+    torch._check(
+        input.shape[-1] == weight.shape[1],
+        lambda: (
+            f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be multiplied"
+        ),
+    )
     return _new(input, weight, (*input.shape[:-1], weight.shape[0]), out_dtype)
 
 
@@ -63,8 +80,10 @@ def _out(*arguments, out, **options):
 
 def _refuse_unless_of_pytorch(name, a, out_dtype, activation="none"):
     if a.dtype not in FLOATS or out_dtype is not None or activation != "none":
-        raise NotImplementedError(f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func transforms of float8, int8, "
-                                  "an out_dtype or an activation; use PyTorch's operators there")
+        raise NotImplementedError(
+            f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func transforms of float8, int8, "
+            "an out_dtype or an activation; use PyTorch's operators there"
+        )
 
 
 def _mm_of_pytorch(a, b, *, out_dtype=None):
@@ -88,11 +107,15 @@ def _linear_of_pytorch(input, weight, bias=None, activation="none", *, out_dtype
 
 
 def _refuse_scaled_mm(*arguments, **options):
-    raise NotImplementedError("torch.ops.tunedgemm.scaled_mm has no derivatives and no torch.func transforms; use PyTorch's operators there")
+    raise NotImplementedError(
+        "torch.ops.tunedgemm.scaled_mm has no derivatives and no torch.func transforms; use PyTorch's operators there"
+    )
 
 
 def _refuse_out(*arguments, out, **options):
-    raise NotImplementedError("torch.ops.tunedgemm's overloads with out= have no torch.func transforms; call those without it")
+    raise NotImplementedError(
+        "torch.ops.tunedgemm's overloads with out= have no torch.func transforms; call those without it"
+    )
 
 
 def _rows(x):
@@ -102,8 +125,10 @@ def _rows(x):
 
 def _refuse_activation(name):
     if name != "none":
-        raise RuntimeError(f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's activation, "
-                           "or torch.no_grad()")
+        raise RuntimeError(
+            f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's activation, "
+            "or torch.no_grad()"
+        )
 
 
 def _save_mm(ctx, inputs, keyword_only_inputs, output):
@@ -113,31 +138,43 @@ def _save_mm(ctx, inputs, keyword_only_inputs, output):
 def _mm_backward(ctx, grad):
     a, b = ctx.saved_tensors
     grad = grad.to(a.dtype)
-    return (OPS.mm.default(grad, b.t()) if ctx.needs_input_grad[0] else None,
-            OPS.mm.default(a.t(), grad) if ctx.needs_input_grad[1] else None)
+    return (
+        OPS.mm.default(grad, b.t()) if ctx.needs_input_grad[0] else None,
+        OPS.mm.default(a.t(), grad) if ctx.needs_input_grad[1] else None,
+    )
 
 
 def _bmm_backward(ctx, grad):
     a, b = ctx.saved_tensors
     grad = grad.to(a.dtype)
-    return (OPS.bmm.default(grad, b.transpose(1, 2)) if ctx.needs_input_grad[0] else None,
-            OPS.bmm.default(a.transpose(1, 2), grad) if ctx.needs_input_grad[1] else None)
+    return (
+        OPS.bmm.default(grad, b.transpose(1, 2)) if ctx.needs_input_grad[0] else None,
+        OPS.bmm.default(a.transpose(1, 2), grad) if ctx.needs_input_grad[1] else None,
+    )
 
 
 def _save_addmm(ctx, inputs, keyword_only_inputs, output):
     _refuse_activation(keyword_only_inputs["activation"])
     input, a, b = inputs
     ctx.save_for_backward(a, b)
-    ctx.shape, ctx.beta, ctx.alpha = input.shape, keyword_only_inputs["beta"], keyword_only_inputs["alpha"]
+    ctx.shape, ctx.beta, ctx.alpha = (
+        input.shape,
+        keyword_only_inputs["beta"],
+        keyword_only_inputs["alpha"],
+    )
 
 
 def _addmm_backward(ctx, grad):
     a, b = ctx.saved_tensors
     scaled = (grad if ctx.alpha == 1 else grad * ctx.alpha).to(a.dtype)
     needs_input, needs_a, needs_b = ctx.needs_input_grad[:3]
-    return ((grad if ctx.beta == 1 else grad * ctx.beta).sum_to_size(ctx.shape) if needs_input else None,
-            OPS.mm.default(scaled, b.t()) if needs_a else None,
-            OPS.mm.default(a.t(), scaled) if needs_b else None)
+    return (
+        (grad if ctx.beta == 1 else grad * ctx.beta).sum_to_size(ctx.shape)
+        if needs_input
+        else None,
+        OPS.mm.default(scaled, b.t()) if needs_a else None,
+        OPS.mm.default(a.t(), scaled) if needs_b else None,
+    )
 
 
 def _save_linear(ctx, inputs, keyword_only_inputs, output):
@@ -155,10 +192,13 @@ def _linear_backward_by(linear, mm):
         input, weight = ctx.saved_tensors
         needs_input, needs_weight, needs_bias = (*ctx.needs_input_grad, False)[:3]
         rows = _rows(grad).to(input.dtype)
-        return (linear(grad.to(input.dtype), weight.t()) if needs_input else None,
-                mm(rows.t(), _rows(input)) if needs_weight else None,
-                _rows(grad).sum(0) if needs_bias else None,
-                None)
+        return (
+            linear(grad.to(input.dtype), weight.t()) if needs_input else None,
+            mm(rows.t(), _rows(input)) if needs_weight else None,
+            _rows(grad).sum(0) if needs_bias else None,
+            None,
+        )
+
     return backward
 
 
@@ -166,7 +206,9 @@ tuned_linear_backward = _linear_backward_by(functional.linear, torch.mm)
 
 
 def _refuse_gradient(ctx, inputs, output):
-    raise RuntimeError("scaled_mm has no gradient; call it under torch.no_grad() or with tensors that need no gradient")
+    raise RuntimeError(
+        "scaled_mm has no gradient; call it under torch.no_grad() or with tensors that need no gradient"
+    )
 
 
 def _flops(a, b, *rest, **options):
@@ -182,7 +224,10 @@ def _linear_flops(input, weight, *rest, **options):
 
 
 def _has_tangent(tensors):
-    return any(isinstance(one, torch.Tensor) and forward_ad.unpack_dual(one).tangent is not None for one in tensors)
+    return any(
+        isinstance(one, torch.Tensor) and forward_ad.unpack_dual(one).tangent is not None
+        for one in tensors
+    )
 
 
 def _register_gradient(name, backward, save, of_pytorch):
@@ -195,7 +240,9 @@ def _register_gradient(name, backward, save, of_pytorch):
         if torch.is_grad_enabled():
             return by_backward(keyset, *arguments, **options)
         with torch._C._AutoDispatchBelowAutograd():  # as it does, in fewer steps
-            return operator.redispatch(keyset & torch._C._after_autograd_keyset, *arguments, **options)
+            return operator.redispatch(
+                keyset & torch._C._after_autograd_keyset, *arguments, **options
+            )
 
     LIBRARY.impl(operator, gradient, "Autograd", with_keyset=True)
 
@@ -206,15 +253,41 @@ def _register():
         ("mm", _mm, _mm_of_pytorch, _flops, _save_mm, _mm_backward),
         ("bmm", _bmm, _bmm_of_pytorch, _flops, _save_mm, _bmm_backward),
         ("addmm", _addmm, _addmm_of_pytorch, _addmm_flops, _save_addmm, _addmm_backward),
-        ("linear", _linear, _linear_of_pytorch, _linear_flops, _save_linear, _linear_backward_by(OPS.linear.default, OPS.mm.default)),
-        ("tuned_linear", _tuned_linear, _tuned_linear, _linear_flops, _save_tuned_linear, tuned_linear_backward),
-        ("scaled_mm", _scaled_mm, _refuse_scaled_mm, _flops, _refuse_gradient, lambda ctx, grad: None)):
+        (
+            "linear",
+            _linear,
+            _linear_of_pytorch,
+            _linear_flops,
+            _save_linear,
+            _linear_backward_by(OPS.linear.default, OPS.mm.default),
+        ),
+        (
+            "tuned_linear",
+            _tuned_linear,
+            _tuned_linear,
+            _linear_flops,
+            _save_tuned_linear,
+            tuned_linear_backward,
+        ),
+        (
+            "scaled_mm",
+            _scaled_mm,
+            _refuse_scaled_mm,
+            _flops,
+            _refuse_gradient,
+            lambda ctx, grad: None,
+        ),
+    ):
         register_flop_formula(getattr(OPS, name))(flops)
         _register_gradient(name, backward, save, of_pytorch)
         for overload in ("default", "no_grad", "out"):
             if operator := getattr(getattr(OPS, name), overload, None):
                 torch.library.register_fake(operator, _out if overload == "out" else fake)
-                LIBRARY.impl(operator, _refuse_out if overload == "out" else of_pytorch, "FuncTorchDynamicLayerFrontMode")
+                LIBRARY.impl(
+                    operator,
+                    _refuse_out if overload == "out" else of_pytorch,
+                    "FuncTorchDynamicLayerFrontMode",
+                )
     for operator in (OPS.tuned_linear.default, OPS.tuned_linear.no_grad):
         for key in ("AutocastCPU", "AutocastCUDA"):
             LIBRARY.impl(operator, _tuned_linear, key)

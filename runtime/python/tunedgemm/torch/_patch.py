@@ -1,4 +1,5 @@
 """patch and unpatch: the linear layers of a model by tuned kernels, where there are any."""
+
 import contextlib
 import copy
 import functools
@@ -38,14 +39,18 @@ def _multiply(input, weight, bias, policy):
     product = IF_SERVED(input, weight, bias, policy)
     if product is None:
         return functional.linear(input, weight, bias)
-    if torch.is_grad_enabled() and (input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)):
+    if torch.is_grad_enabled() and (
+        input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
+    ):
         return _TunedProduct.apply(input, weight, bias, (product,))
     return product
 
 
 def _has_only_a_default_device(weight, bias):
     """Whether the tensors are plain, and torch.set_default_device, which changes no product, is the only mode."""
-    return are_plain(weight, bias) and all(type(mode) is DeviceContext for mode in _get_current_function_mode_stack())
+    return are_plain(weight, bias) and all(
+        type(mode) is DeviceContext for mode in _get_current_function_mode_stack()
+    )
 
 
 def _traced(input, weight, bias, policy):
@@ -59,6 +64,7 @@ def _traced(input, weight, bias, policy):
 class _Tuned:
     """What patched layers have beside the class of layer that they were, which PyTorch's tools see: a file has a layer of that class, and so
     has a script. A deep copy is patched."""
+
     _tunedgemm_policy = None  # of an unpatched layer whose class another tool has derived from ours, as a parametrization does
 
     def __deepcopy__(self, memo):
@@ -76,7 +82,9 @@ class _Tuned:
         if original is None:
             return self
         plain = original.__new__(original)
-        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name != "_tunedgemm_policy"}
+        plain.__dict__ = {
+            name: value for name, value in self.__dict__.items() if name != "_tunedgemm_policy"
+        }
         return plain
 
 
@@ -91,7 +99,11 @@ def _conv1d_forward(self, input):
 @functools.cache
 def _tuned(original, forward):
     """The class of a patched layer. It has the module of the original class, since torch.fx takes layers of torch.nn as they are."""
-    return type(f"Tuned{original.__name__}", (_Tuned, original), {"forward": forward, "__module__": original.__module__})
+    return type(
+        f"Tuned{original.__name__}",
+        (_Tuned, original),
+        {"forward": forward, "__module__": original.__module__},
+    )
 
 
 def _tuned_classes() -> dict:

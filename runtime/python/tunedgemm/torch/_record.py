@@ -1,4 +1,5 @@
 """record: the matrix products of a running program, for tune-all or to be tuned at once."""
+
 import collections
 import csv
 import dataclasses
@@ -13,16 +14,39 @@ from .._prepare import prepare
 from ._operators import LIBRARY, are_plain
 
 ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
-TYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
-         torch.float8_e5m2: "e5m2", torch.int8: "s8", torch.int32: "s32"}
+TYPES = {
+    torch.float64: "f64",
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e5m2: "e5m2",
+    torch.int8: "s8",
+    torch.int32: "s32",
+}
 INPUTS = TYPES.keys() - {torch.int32}
-COLUMNS = ("name", "types", "layout", "m", "n", "k", "batch", "lda", "ldb", "batch_stride_a", "batch_stride_b", "activation", "bias",
-           "numerics")
+COLUMNS = (
+    "name",
+    "types",
+    "layout",
+    "m",
+    "n",
+    "k",
+    "batch",
+    "lda",
+    "ldb",
+    "batch_stride_a",
+    "batch_stride_b",
+    "activation",
+    "bias",
+    "numerics",
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Product:
     """A product of matrices as the library distinguishes them. Leading dimensions and batch strides are in elements."""
+
     device: torch.device
     type_a: torch.dtype
     type_b: torch.dtype
@@ -44,15 +68,33 @@ class Product:
     def types(self) -> str:
         """The element types, as in shape lists: "bf16", "e4m3xe5m2->bf16"."""
         a, b, d = (TYPES[one] for one in (self.type_a, self.type_b, self.type_d))
-        return (a if a == b else f"{a}x{b}") + ("" if _name(self.type_d) == _core.result_type(self.type_a) else f"->{d}")
+        return (a if a == b else f"{a}x{b}") + (
+            "" if _name(self.type_d) == _core.result_type(self.type_a) else f"->{d}"
+        )
 
     def cells(self, name="") -> list[str]:
         """The cells of its line in a shape list, by COLUMNS."""
         bias = "col" if self.bias else "none"
         numerics = "" if self.numerics == "default" else self.numerics
         strides = [self.batch_stride_a, self.batch_stride_b] if self.batch > 1 else ["", ""]
-        return [str(cell) for cell in (name, self.types, self.layout, self.m, self.n, self.k, self.batch, self.lda, self.ldb, *strides,
-                                       self.activation, bias, numerics)]
+        return [
+            str(cell)
+            for cell in (
+                name,
+                self.types,
+                self.layout,
+                self.m,
+                self.n,
+                self.k,
+                self.batch,
+                self.lda,
+                self.ldb,
+                *strides,
+                self.activation,
+                bias,
+                numerics,
+            )
+        ]
 
     def arguments(self) -> dict:
         """Those of tunedgemm.plan() for this product, with placeholders for the tensors."""
@@ -63,13 +105,18 @@ class Product:
             if self.batch == 1:
                 return Placeholder((rows, columns), _name(dtype), device, strides=strides)
             batch_stride = rows * columns if batch_stride is None else batch_stride
-            return Placeholder((self.batch, rows, columns), _name(dtype), device, strides=(batch_stride, *strides))
+            return Placeholder(
+                (self.batch, rows, columns), _name(dtype), device, strides=(batch_stride, *strides)
+            )
 
-        return {"a": matrix(self.type_a, self.m, self.k, self.layout[0], self.lda, self.batch_stride_a),
-                "b": matrix(self.type_b, self.k, self.n, self.layout[1], self.ldb, self.batch_stride_b),
-                "out": matrix(self.type_d, self.m, self.n),
-                "bias": Placeholder((self.n,), _name(self.type_d), device) if self.bias else None,
-                "activation": self.activation, "numerics": self.numerics}
+        return {
+            "a": matrix(self.type_a, self.m, self.k, self.layout[0], self.lda, self.batch_stride_a),
+            "b": matrix(self.type_b, self.k, self.n, self.layout[1], self.ldb, self.batch_stride_b),
+            "out": matrix(self.type_d, self.m, self.n),
+            "bias": Placeholder((self.n,), _name(self.type_d), device) if self.bias else None,
+            "activation": self.activation,
+            "numerics": self.numerics,
+        }
 
     def plan(self, policy="tune", context=None):
         """The product's tunedgemm.Plan, made without its tensors. See tunedgemm.plan."""
@@ -88,13 +135,20 @@ class Shapes(collections.Counter):
         with open(path, "w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(COLUMNS)
-            lines.writerows(product.cells(f"{count} calls") for product, count in self.most_common())
+            lines.writerows(
+                product.cells(f"{count} calls") for product, count in self.most_common()
+            )
 
     def tune(self, progress=True, policy="tune", context=None):
         """Makes a plan for each product in this process, by default tuning those without a winner, the most frequent first.
 
         progress, policy, context: those of tunedgemm.prepare. The operators find the winners in the cache file, of whatever context."""
-        prepare([product.arguments() for product, _ in self.most_common()], progress=progress, policy=policy, context=context)
+        prepare(
+            [product.arguments() for product, _ in self.most_common()],
+            progress=progress,
+            policy=policy,
+            context=context,
+        )
 
 
 def record():
@@ -124,7 +178,9 @@ class _Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         read = READERS.get(getattr(function, "overloadpacket", None))
-        if read is None and function._can_decompose():  # under inference_mode, where composite functions come whole
+        if (
+            read is None and function._can_decompose()
+        ):  # under inference_mode, where composite functions come whole
             with self:
                 result = function.decompose(*args, **kwargs)
             if result is not NotImplemented:
@@ -161,12 +217,31 @@ def _layout(x):
 def _product(result, a, b, **options):
     m, k = a.shape[-2:]
     batch, n = math.prod(a.shape[:-2]), b.shape[-1]
-    is_known = a.dtype in INPUTS and b.dtype in INPUTS and result.dtype in TYPES and result.dtype.itemsize >= 2
+    is_known = (
+        a.dtype in INPUTS
+        and b.dtype in INPUTS
+        and result.dtype in TYPES
+        and result.dtype.itemsize >= 2
+    )
     if 0 in (m, n, batch) or not is_known:
         return None
     (layout_a, lda, batch_stride_a), (layout_b, ldb, batch_stride_b) = _layout(a), _layout(b)
-    return Product(a.device, a.dtype, b.dtype, result.dtype, m, n, k, batch, layout_a + layout_b, lda, ldb, batch_stride_a, batch_stride_b,
-                   **options)
+    return Product(
+        a.device,
+        a.dtype,
+        b.dtype,
+        result.dtype,
+        m,
+        n,
+        k,
+        batch,
+        layout_a + layout_b,
+        lda,
+        ldb,
+        batch_stride_a,
+        batch_stride_b,
+        **options,
+    )
 
 
 def _read_mm(result, a, b, *rest, **options):
@@ -188,7 +263,11 @@ def _read_linear(result, input, weight, bias=None, activation="none", **options)
     try:
         rows = input.view(-1, input.shape[-1])
     except RuntimeError:  # its strides allow no view, so a copy is multiplied
-        rows = torch.empty((max(result.numel() // max(result.shape[-1], 1), 1), input.shape[-1]), dtype=input.dtype, device="meta")
+        rows = torch.empty(
+            (max(result.numel() // max(result.shape[-1], 1), 1), input.shape[-1]),
+            dtype=input.dtype,
+            device="meta",
+        )
     product = _product(result, rows, weight.t(), activation=activation, bias=bias is not None)
     return product and dataclasses.replace(product, device=input.device)
 
@@ -197,16 +276,42 @@ def _read_tuned_linear(result, input, weight, bias=None, policy="fail"):
     return _read_linear(result, input, weight, bias)
 
 
-def _read_scaled_mm(result, a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+def _read_scaled_mm(
+    result,
+    a,
+    b,
+    scale_a,
+    scale_b,
+    bias=None,
+    scale_result=None,
+    out_dtype=None,
+    use_fast_accum=False,
+):
     if scale_a.numel() != 1 or scale_b.numel() != 1:
         return None
-    return _product(result, a, b, bias=bias is not None, numerics="default" if use_fast_accum else "promoted")
+    return _product(
+        result, a, b, bias=bias is not None, numerics="default" if use_fast_accum else "promoted"
+    )
 
 
-def _read_own_scaled_mm(result, a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True, *, out=None):
+def _read_own_scaled_mm(
+    result, a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True, *, out=None
+):
     return _read_scaled_mm(result, a, b, scale_a, scale_b, bias, use_fast_accum=use_fast_accum)
 
 
-READERS = {ATEN.mm: _read_mm, ATEN.bmm: _read_mm, ATEN._int_mm: _read_mm, ATEN.addmm: _read_addmm, ATEN.baddbmm: _read_baddbmm,
-           ATEN.linear: _read_linear, ATEN._scaled_mm: _read_scaled_mm, OPS.mm: _read_mm, OPS.bmm: _read_mm, OPS.addmm: _read_addmm,
-           OPS.linear: _read_linear, OPS.tuned_linear: _read_tuned_linear, OPS.scaled_mm: _read_own_scaled_mm}
+READERS = {
+    ATEN.mm: _read_mm,
+    ATEN.bmm: _read_mm,
+    ATEN._int_mm: _read_mm,
+    ATEN.addmm: _read_addmm,
+    ATEN.baddbmm: _read_baddbmm,
+    ATEN.linear: _read_linear,
+    ATEN._scaled_mm: _read_scaled_mm,
+    OPS.mm: _read_mm,
+    OPS.bmm: _read_mm,
+    OPS.addmm: _read_addmm,
+    OPS.linear: _read_linear,
+    OPS.tuned_linear: _read_tuned_linear,
+    OPS.scaled_mm: _read_own_scaled_mm,
+}
