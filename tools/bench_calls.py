@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Prints what a product costs the calling thread, for PyTorch's operators, tunedgemm's and tunedgemm.matmul.
+"""Prints what a product costs the calling thread, for PyTorch's operators, tunedgemm's and
+tunedgemm.matmul.
 
     python3 tools/bench_calls.py [--size 64] [--dtype bfloat16]
 
-Needs the package (pip install .) and PyTorch. The matrices are so small that a GPU is done before the next call; what is timed is the
-call, not the kernel. All columns are timed in turn, and the median of the rounds is printed."""
+Needs the package (pip install .) and PyTorch. The matrices are so small that a GPU is done before
+the next call; what is timed is the call, not the kernel. All columns are timed in turn, and the
+median of the rounds is printed."""
 
 import argparse
 import statistics

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Races the configs that NVIDIA's public cost model (PyPI: nvidia-matmul-heuristics) proposes against our winner and our cost model.
+"""Races the configs that NVIDIA's public cost model (PyPI: nvidia-matmul-heuristics) proposes
+against our winner and our cost model.
 
-    tools/bench_heuristics.py drawn.csv --command build/release/tools/tunedgemm -- --rigor normal --cache drawn.db
-    tools/bench_heuristics.py drawn.csv --gpu H200_SXM --propose proposals.json        # needs no GPU; then, on the GPU's machine:
-    tools/bench_heuristics.py drawn.csv --command .../tunedgemm --proposals proposals.json --json results.json
+    tools/bench_heuristics.py drawn.csv --command build/release/tools/tunedgemm -- --rigor normal
 
-The list is a CSV file with a header. Each problem that the cost model knows is one run of `tunedgemm bench`, which gets the options
-after "--". The contenders are our winner (`tuned`), the kernel of a call without a winner (`untuned`), our cost model's choice
-(`model`), and the kernels of ours that are nearest to NVIDIA's first proposal (`heuristics`) and to its first eight, of which the
-fastest counts (`heuristics of 8`). Nearest in the CTA tile, k tile, stages, cluster and split-K slices (`tunedgemm bench --configs`):
-the race compares choices, not NVIDIA's kernels. Exit status: 0 success; 1 a problem has no result; 2 the command line is wrong; 3 the
-cost model is missing.
+or, without a GPU, and then on the GPU's machine:
+
+    tools/bench_heuristics.py drawn.csv --gpu H200_SXM --propose proposals.json
+    tools/bench_heuristics.py drawn.csv --proposals proposals.json --json results.json
+
+The list is a CSV file with a header. Each problem that the cost model knows is one run of
+`tunedgemm bench`, which gets the options after "--". The contenders are our winner (`tuned`), the
+kernel of a call without a winner (`untuned`), our cost model's choice (`model`), and the kernels of
+ours that are nearest to NVIDIA's first proposal (`heuristics`) and to its first eight, of which the
+fastest counts (`heuristics of 8`). Nearest in the CTA tile, k tile, stages, cluster and split-K
+slices (`tunedgemm bench --configs`): the race compares choices, not NVIDIA's kernels. Exit status:
+0 success; 1 a problem has no result; 2 the command line is wrong; 3 the cost model is missing.
 """
 
 import argparse
@@ -58,7 +63,8 @@ def precision(row: dict) -> str:
 
 
 def canonical(row: dict) -> tuple[int, int, int, str]:
-    """M, N, K and the layout of D or, if D is column-major, of its transpose, which is what our kernels compute."""
+    """M, N, K and the layout of D or, if D is column-major, of its transpose, which is what our
+    kernels compute."""
     m, n, k, layout = int(row["m"]), int(row["n"]), int(row["k"]), row.get("layout") or "nn"
     if row.get("order_d") != "col":
         return m, n, k, layout
@@ -67,7 +73,8 @@ def canonical(row: dict) -> tuple[int, int, int, str]:
 
 
 def propose(rows: list[dict], gpu: str) -> list[list[str]]:
-    """For each problem its proposals, the best first, as configs; none if the cost model does not know the types."""
+    """For each problem its proposals, the best first, as configs; none if the cost model does not
+    know the types."""
     from nvMatmulHeuristics import (
         NvMatmulHeuristicsFlags,
         NvMatmulHeuristicsInterfaceEx,
@@ -97,8 +104,10 @@ def propose(rows: list[dict], gpu: str) -> list[list[str]]:
         )
         proposals.append(
             [
-                f"block_m={kernel.cta_tile_m} block_n={kernel.cta_tile_n} block_k={kernel.cta_tile_k} stages={kernel.stages} "
-                f"cluster_m={kernel.cluster_m} cluster_n={kernel.cluster_n} split_k={kernel.split_k} swap_ab=0"
+                f"block_m={kernel.cta_tile_m} block_n={kernel.cta_tile_n} "
+                f"block_k={kernel.cta_tile_k} stages={kernel.stages} "
+                f"cluster_m={kernel.cluster_m} cluster_n={kernel.cluster_n} "
+                f"split_k={kernel.split_k} swap_ab=0"
                 for kernel in (one["kernel"] for one in found)
             ]
         )
@@ -143,7 +152,10 @@ def print_summary(results: list[tuple[dict, dict]]) -> None:
     print(f"{'speed relative to tuned':44}" + "".join(f"{name:>17}" for name in names))
     for row, speed in relative:
         if any(speed.get(name, 1) < SLOW for name in names):
-            text = f"{row.get('name') or ''} {row['types']} {row.get('layout') or ''} {row['m']}x{row['n']}x{row['k']}"
+            text = (
+                f"{row.get('name') or ''} {row['types']} {row.get('layout') or ''} "
+                f"{row['m']}x{row['n']}x{row['k']}"
+            )
             print(
                 f"{text[:43]:44}"
                 + "".join(
@@ -206,7 +218,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 3
     if len(proposals) != len(rows):
         parser.error(
-            f"{options.proposals} has proposals for {len(proposals)} problems, {options.list} has {len(rows)} problems"
+            f"{options.proposals} has proposals for {len(proposals)} problems, {options.list} has "
+            f"{len(rows)} problems"
         )
     if options.propose:
         options.propose.write_text(json.dumps(proposals, indent=1) + "\n", encoding="utf-8")

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Races our winners against Triton's matmul, and for f16 against cuBLAS, in one process.
 
-    tools/bench_triton.py --sizes 512,1024 --types e5m2 --library build/release/runtime/libtunedgemm.so --plot triton
+    tools/bench_triton.py --library build/release/runtime/libtunedgemm.so --plot triton
 
-`tuned` is libtunedgemm through its C interface, `triton` the kernel of Triton's matmul tutorial with that tutorial's NVIDIA
-configs, `cublas` torch.matmul (f16 only). `tuned` and `triton` tune before they are timed. Results are f16; for e5m2 B is
-transposed. Every result is checked. Then each round takes one sample of every contender in random order: launches in one CUDA
-graph, about two milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache. The JSON has
-the format of `tunedgemm bench`. Exit status: 0 success; 1 a contender has no result; 2 the command line is wrong; 3 PyTorch, a
-GPU or the library is missing.
+`tuned` is libtunedgemm through its C interface, `triton` the kernel of Triton's matmul tutorial
+with that tutorial's NVIDIA configs, `cublas` torch.matmul (f16 only). `tuned` and `triton` tune
+before they are timed. Results are f16; for e5m2 B is transposed. Every result is checked. Then each
+round takes one sample of every contender in random order: launches in one CUDA graph, about two
+milliseconds of the fastest contender, over copies of the operands that exceed twice the L2 cache.
+The JSON has the format of `tunedgemm bench`. Exit status: 0 success; 1 a contender has no result; 2
+the command line is wrong; 3 PyTorch, a GPU or the library is missing.
 """
 
 import argparse
@@ -175,7 +176,8 @@ class Library:
             raise RuntimeError(self.c.tunedgemm_error_message().decode(errors="replace"))
 
     def contender(self, types: str, size: int, addresses: list, stream: int | None) -> tuple:
-        """Tunes. Returns a function that launches on a copy of A, B and D, and one that names the kernel."""
+        """Tunes. Returns a function that launches on a copy of A, B and D, and one that names the
+        kernel."""
         number, problem, plan, copies = (
             KINDS[types][0],
             Problem(),
@@ -203,7 +205,8 @@ class Library:
 
 
 def contenders(library: Library, types: str, size: int, sets: list) -> dict:
-    """Maps names to makers; a maker returns a function that launches on a copy of the operands, and one that names the kernel."""
+    """Maps names to makers; a maker returns a function that launches on a copy of the operands, and
+    one that names the kernel."""
 
     def launch_triton(copy: int) -> None:
         (a, b, d), strides = (
@@ -248,7 +251,8 @@ def operand_sets(types: str, size: int) -> list:
 
 
 def graph_timer(launch, copies: int, launches: int):
-    """Returns a function that measures the time of a launch in us, from launches over the copies between two events in one graph."""
+    """Returns a function that measures the time of a launch in us, from launches over the copies
+    between two events in one graph."""
     graph, begin, end = (
         torch.cuda.CUDAGraph(),
         *(torch.cuda.Event(enable_timing=True, external=True) for _ in range(2)),
@@ -269,7 +273,8 @@ def graph_timer(launch, copies: int, launches: int):
 
 
 def admit(launch, sets: list, bound: float) -> tuple[float, float]:
-    """Runs a graph; returns the largest error relative to the bound and the time of a launch. Raises for a wrong result."""
+    """Runs a graph; returns the largest error relative to the bound and the time of a launch.
+    Raises for a wrong result."""
     launch(0)  # tunes, which a capture does not allow
     torch.cuda.synchronize()
     sample_us, (a, b, d) = graph_timer(launch, len(sets), PROBE_LAUNCHES), sets[0]

@@ -2,9 +2,9 @@
 """Checks the include rule: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
 
 A file may include its own layer or a lower one, by its path from the root. Only cache/sqlite/ may
-include SQLite, only cache/ its own folders, only runtime/cuda/ CUDA and NVRTC. Kernels may include only
-files of the backends' folders in kernel_templates/ and two tables of problem/, by relative paths, so
-that NVRTC needs no include path. Examples may include only the public headers.
+include SQLite, only cache/ its own folders, only runtime/cuda/ CUDA and NVRTC. Kernels may include
+only files of the backends' folders in kernel_templates/ and two tables of problem/, by relative
+paths, so that NVRTC needs no include path. Examples may include only the public headers.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test

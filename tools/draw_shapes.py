@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Draws a list of random problems, for `tune-all LIST` and `tunedgemm bench --list LIST`. The same seed draws the same list.
+"""Draws a list of random problems, for `tune-all LIST` and `tunedgemm bench --list LIST`. The same
+seed draws the same list.
 
     tools/draw_shapes.py --seed 7 --count 100 > drawn.csv
 
-Every thirteenth problem has the same types. Extents are log-uniform from 16 to 16384, but M is 1 in one problem of six and
-2 to 64 in another one of six. A third of the extents are multiples of 8, up to another third of 64, some others primes. A fifth of
-A and B have padded rows. A quarter of the problems have a batch, and likewise a column-major D, a C that is read, a bias, an activation.
-"""
+Every thirteenth problem has the same types. Extents are log-uniform from 16 to 16384, but M is 1 in
+one problem of six and 2 to 64 in another one of six. A third of the extents are multiples of 8, up
+to another third of 64, some others primes. A fifth of A and B have padded rows. A quarter of the
+problems have a batch, and likewise a column-major D, a C that is read, a bias, an activation."""
 
 import argparse
 import csv
@@ -130,7 +131,8 @@ def main() -> int:
     options = parser.parse_args()
     draw = random.Random(options.seed)
     print(
-        f"# tools/draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops {options.most_gflops:g}"
+        f"# tools/draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops "
+        f"{options.most_gflops:g}"
     )
     rows = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
     rows.writeheader()

@@ -32,7 +32,8 @@ def load_pyplot():
     return pyplot
 
 
-# Colours that an .svg shows on a dark page, by those that the figures use for text, lines and background.
+# Colours that an .svg shows on a dark page, by those that the figures use for text, lines and
+# background.
 DARK = {"#ffffff": "#0d1117", "#000000": "#c9d1d9", "#555555": "#9aa4af", "#dddddd": "#30363d"}
 DARK_STYLE = "".join(
     f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n'
@@ -42,7 +43,8 @@ DARK_STYLE = "".join(
 
 
 def readable(svg: str, title: str, description: str) -> str:
-    """The picture with a title and a description for people who hear it, and with colours for dark pages."""
+    """The picture with a title and a description for people who hear it, and with colours for dark
+    pages."""
     head, rest = svg.split("<svg ", 1)
     attributes, body = rest.split(">", 1)
     body = body.replace(
@@ -52,13 +54,15 @@ def readable(svg: str, title: str, description: str) -> str:
         1,
     )
     return (
-        f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n <title id="title">{html.escape(title)}</title>\n'
+        f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n <title '
+        f'id="title">{html.escape(title)}</title>\n'
         f' <desc id="description">{html.escape(description)}</desc>{body}'
     )
 
 
 def save(figure, prefix: str, title: str, description: str) -> None:
-    """Writes PREFIX.png and PREFIX.svg. The title says what the picture shows, the description what it says."""
+    """Writes PREFIX.png and PREFIX.svg. The title says what the picture shows, the description what
+    it says."""
     vectors = io.StringIO()
     figure.savefig(vectors, format="svg", metadata={"Date": None})
     try:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Plots the results of `tunedgemm bench --json` or bench_triton.py: TFLOP/s over size, a line for each provider.
+"""Plots the results of `tunedgemm bench --json` or bench_triton.py: TFLOP/s over size, a line for
+each provider.
 
     tunedgemm bench --sweep squares --json squares.json
     tools/plot_bench.py squares.json -o squares                       squares.png and squares.svg
     tools/plot_bench.py old.json new.json --labels before,after -o both
-    tools/plot_bench.py --check old.json                              only reports errors in the file
+    tools/plot_bench.py --check old.json                              reports errors only
 
 The line is the median, the band around it reaches from the 20th to the 80th percentile. Each
 combination of types and layout has its own panel. Needs matplotlib (Debian: python3-matplotlib).
@@ -218,7 +219,8 @@ def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
     return (
         f"{what} on {devices}",
-        f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to p80",
+        f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to "
+        "p80",
     )
 
 
@@ -278,7 +280,8 @@ def main() -> None:
     labels = labels_of(arguments.results, arguments.labels)
     if len(labels) != len(arguments.results) or len(set(labels)) != len(labels):
         parser.error(
-            f"{len(arguments.results)} files are called {labels}; give each a different name by --labels"
+            f"{len(arguments.results)} files are called {labels}; give each a different name by "
+            "--labels"
         )
     runs = [read_run(path, label) for path, label in zip(arguments.results, labels)]
     if not arguments.check:

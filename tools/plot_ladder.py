@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Plots the results of `tunedgemm ladder --json`: a dot for each step, from the naive loop to the winner.
+"""Plots the results of `tunedgemm ladder --json`: a dot for each step, from the naive loop to the
+winner.
 
     tunedgemm ladder --json ladder.json
     tools/plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
 
-The dots are on a logarithmic scale, labelled with TFLOP/s and the speedup over the previous step. Needs
-matplotlib (Debian: python3-matplotlib).
+The dots are on a logarithmic scale, labelled with TFLOP/s and the speedup over the previous step.
+Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import json

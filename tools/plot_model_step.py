@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Plots the results of tools/examples/python/model_step.py: how many times as fast a model's step is with tuned products.
+"""Plots the results of tools/examples/python/model_step.py: how many times as fast a model's step
+is with tuned products.
 
     python3 tools/examples/python/model_step.py gpt2 --json gpt2.json
     tools/plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg
 
-Each way to run the step is compared with the same way without this library. Needs matplotlib (Debian: python3-matplotlib).
-"""
+Each way to run the step is compared with the same way without this library. Needs matplotlib
+(Debian: python3-matplotlib)."""
 
 import json
 import pathlib
@@ -51,7 +52,8 @@ def draw(document: dict, prefix: str) -> None:
     )
     axes.set_xlabel("tokens in a step")
     axes.set_ylabel("speedup")
-    title = f"A step of {document['model']} ({document['blocks']} blocks) in PyTorch, {document['device']}"
+    model = f"{document['model']} ({document['blocks']} blocks)"
+    title = f"A step of {model} in PyTorch, {document['device']}"
     axes.set_title(title, loc="left", fontsize=12)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Plots the output of `tunedgemm order --json`: the grid of D's tiles for each order, coloured by wave, with the path through it.
+"""Plots the output of `tunedgemm order --json`: the grid of D's tiles for each order, coloured by
+wave, with the path through it.
 
-    tunedgemm order 1152 1152 1152 --config "block_m=128 block_n=128 block_k=64 group_m=3" --compare --json order.json
+    tunedgemm order 1152 1152 1152 --compare --json order.json
     tools/plot_order.py order.json -o order                            order.png and order.svg
 
 The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-matplotlib).
@@ -60,7 +61,8 @@ def draw_panel(axes, order: dict, document: dict) -> None:
     axes.set_title(order["name"], loc="left", fontsize=11)
     first = order["first_wave"]
     axes.set_xlabel(
-        f"first wave: {first['tiles']} tiles read\n{counted(first['rows'], 'row')} of A and {counted(first['columns'], 'column')} "
+        f"first wave: {first['tiles']} tiles read\n{counted(first['rows'], 'row')} of A and "
+        f"{counted(first['columns'], 'column')} "
         "of B",
         loc="left",
     )
@@ -96,7 +98,8 @@ def draw(document: dict, prefix: str) -> None:
         document["title"],
         "The tiles of D in the order in which they are computed: "
         + ", ".join(
-            f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} of A and "
+            f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} "
+            "of A and "
             f"{counted(order['first_wave']['columns'], 'column')} of B)"
             for order in orders
         ),

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Writes measured results into a document, between its markers.
 
-    tools/update_readme.py headline tools/gallery README.md                the README's first figures
-    tools/update_readme.py models tools/gallery README.md                  steps of models in PyTorch
-    tools/update_readme.py gallery tools/gallery tools/gallery/README.md   everything that tools/gallery.sh measures
+    update_readme.py headline tools/gallery README.md                the README's first figures
+    update_readme.py models tools/gallery README.md                  steps of models in PyTorch
+    update_readme.py gallery tools/gallery tools/gallery/README.md   all results of tools/gallery.sh
 
-The first argument names the markers: <!-- begin gallery --> and <!-- end gallery -->. The script replaces the text between
-them, so that no number is typed by hand.
+The first argument names the markers: <!-- begin gallery --> and <!-- end gallery -->. The script
+replaces the text between them, so that no number is typed by hand.
 """
 
 import json
@@ -35,7 +35,8 @@ def number(value: float) -> str:
 
 
 def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
-    """A file of bench, ladder or bench_triton.py; fails if a field that the README shows is missing. `of_contenders`: fields of each contender."""
+    """A file of bench, ladder or bench_triton.py; fails if a field that the README shows is
+    missing. `of_contenders`: fields of each contender."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
@@ -84,17 +85,22 @@ def mean_text(ratios: dict[int | str, float], name: str) -> str:
     """The geometric mean and the minimum of our speedups, given by size or layer."""
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
     least = min(ratios, key=ratios.get)
-    return f"{mean:.2f} times as fast as {name} (geometric mean; least {ratios[least]:.2f}, at {least})"
+    spread = f"geometric mean; least {ratios[least]:.2f}, at {least}"
+    return f"{mean:.2f} times as fast as {name} ({spread})"
 
 
 def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> str:
-    """The median of our speedups and their range. Names each that is far from the median, with the proposals of the vendor that are left out."""
+    """The median of our speedups and their range. Names each that is far from the median, with the
+    proposals of the vendor that are left out."""
     median = statistics.median(ratios.values())
     outliers = {
         of: ratio for of, ratio in ratios.items() if not 1 / OUTLIER < ratio / median < OUTLIER
     }
     usual = [ratio for of, ratio in ratios.items() if of not in outliers]
-    text = f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} in {len(usual)} of {len(ratios)}"
+    text = (
+        f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} "
+        f"in {len(usual)} of {len(ratios)}"
+    )
     for of, ratio in outliers.items():
         left_out = sum(
             "wrong result" in remark
@@ -109,7 +115,8 @@ def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> 
 
 
 def ratios_over(rows: list[dict], theirs: str) -> dict[int | str, float]:
-    """Our speedup over the vendor's kernel by name, or by size without one; omits rows for which the vendor has no kernel."""
+    """Our speedup over the vendor's kernel by name, or by size without one; omits rows for which
+    the vendor has no kernel."""
     return {
         row["name"] or row["m"]: contender_us(row, theirs) / tuned(row)["median_us"]
         for row in rows
@@ -142,7 +149,8 @@ def roofline_text(contender: dict) -> str:
 
 def types_table(rows: list[dict]) -> list[str]:
     lines = [
-        "| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x default | x best, back to back |",
+        "| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x "
+        "default | x best, back to back |",
         "|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
@@ -161,7 +169,8 @@ def types_table(rows: list[dict]) -> list[str]:
         other_best = contender_us(other, "best")
         theirs += f" | {other_best / tuned(other)['median_us']:.2f}" if other_best else " | -"
         lines.append(
-            f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} | {roofline_text(ours)} | {theirs} |"
+            f"| {row['m']} | {row['types']} {row['layout']} | {time_text(us)} | {flops / us:,.0f} "
+            f"| {roofline_text(ours)} | {theirs} |"
         )
     return lines
 
@@ -180,7 +189,8 @@ def layers_table(rows: list[dict]) -> list[str]:
         )
         theirs = f"{best / us:.2f} | {default / us:.2f}" if best else "- | -"
         lines.append(
-            f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | {number(ours['tflops'])} | {roofline_text(ours)} | {theirs} |"
+            f"| {row['name']} | {shape} | {row['types']} | {time_text(us)} | "
+            f"{number(ours['tflops'])} | {roofline_text(ours)} | {theirs} |"
         )
     return lines
 
@@ -222,14 +232,16 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     return [
         f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)",
         "",
-        "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, in one process with "
+        "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, "
+        "in one process with "
         f"ours, launched back to back ({rounds_text(run)}). {found}.",
         "",
     ]
 
 
 def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
-    """The runs of model_step.py, and the speedups of the best way with tuned products over the best way without."""
+    """The runs of model_step.py, and the speedups of the best way with tuned products over the best
+    way without."""
     steps = {}
     for name in ("gpt2", "llama"):
         run = read_model_step(folder / f"model_step_{name}.json")
@@ -249,8 +261,10 @@ def tokens_text(run: dict) -> str:
 def models(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
     return "\n\n".join(
-        f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the model, random weights, "
-        f"on an {run['device']}; {tokens_text(run)} tokens: {speedups} times as fast, the best way with this library beside the best without."
+        f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the "
+        "model, random weights, "
+        f"on an {run['device']}; {tokens_text(run)} tokens: {speedups} times as fast, the best way "
+        "with this library beside the best without."
         f"\n\n![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
         for name, (run, speedups) in model_steps(folder).items()
     )
@@ -269,10 +283,14 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     )
     return "\n".join(
         [
-            f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes from {rows[0]['m']} to {rows[-1]['m']} cubed: "
+            f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes "
+            f"from {rows[0]['m']} to {rows[-1]['m']} cubed: "
             f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
-            f"{len(layer_ratios)} layers of well-known networks: {median_text(layer_ratios, 'the best of its eight', layers['rows'])}. "
-            f"Steps of {tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned products beside the best without: {models}. [All results, and how they were measured]({place}/README.md).",
+            f"{len(layer_ratios)} layers of well-known networks: "
+            f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. "
+            f"Steps of {tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned "
+            f"products beside the best without: {models}. [All results, and how they were "
+            f"measured]({place}/README.md).",
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
         ]
@@ -290,33 +308,42 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join(
         [
-            f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, driver "
-            f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, contenders are timed in interleaved rounds, and times are medians. "
-            "A small kernel runs before each launch, as other kernels do in a program, and its own time is subtracted. "
+            f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, "
+            "driver "
+            f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, "
+            "contenders are timed in interleaved rounds, and times are medians. "
+            "A small kernel runs before each launch, as other kernels do in a program, and its own "
+            "time is subtracted. "
             "Back-to-back launches have no kernel in between and overlap.",
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
             "",
-            f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): {means_text(squares['rows'])}.",
+            f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): "
+            f"{means_text(squares['rows'])}.",
             "",
             *layers_table(layers["rows"]),
             "",
-            f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers of well-known networks, "
-            f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced against cuBLASLt."
+            f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers "
+            "of well-known networks, "
+            f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced "
+            "against cuBLASLt."
             f"{left_out_text(layers['rows'])}",
             "",
             *types_table(types["rows"]),
             "",
-            f"`tunedgemm bench --list tools/shapes/types.csv --back-to-back` ({rounds_text(types)}).",
+            "`tunedgemm bench --list tools/shapes/types.csv --back-to-back` "
+            f"({rounds_text(types)}).",
             "",
             *triton_lines(folder, place),
             f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)",
             "",
-            "`tunedgemm ladder`: every kernel of the library on one problem, each checked against a double-precision reference.",
+            "`tunedgemm ladder`: every kernel of the library on one problem, each checked against "
+            "a double-precision reference.",
             "",
             f"![The order in which tiles are computed]({place}/order.svg)",
             "",
-            "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at the same time, and the bytes they read.",
+            "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at "
+            "the same time, and the bytes they read.",
         ]
     )
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Tests tools/bench_heuristics.py on the host, with a fake of NVIDIA's cost model: bench_heuristics_test.py TUNEDGEMM"""
+"""Tests tools/bench_heuristics.py on the host, with a fake of NVIDIA's cost model.
+
+The argument is the program tunedgemm."""
 
 import json
 import os
@@ -15,7 +17,11 @@ import bench_heuristics  # noqa: E402
 
 SCRIPT = ROOT / "tools" / "bench_heuristics.py"
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
-LIST = "# a comment\nname,types,layout,m,n,k,order_d\nfirst,f32,nn,24,16,8,\nsecond,f32,nt,16,24,8,col\n"
+LIST = """# a comment
+name,types,layout,m,n,k,order_d
+first,f32,nn,24,16,8,
+second,f32,nt,16,24,8,col
+"""
 # Its tiles are as large as the problem.
 FAKE = """
 import types
@@ -30,10 +36,13 @@ class NvMatmulHeuristicsInterfaceEx:
     def makeNvMatmulHeuristicsProblem(self, *problem): return problem
     def get(self, problem, count, precision):
         m, n, k, layout, batch = problem
-        assert (precision, layout) == ("SSS", "NN_ROW_MAJOR" if n == 16 and not self.asked else "NT_ROW_MAJOR")
+        expected = "NN_ROW_MAJOR" if n == 16 and not self.asked else "NT_ROW_MAJOR"
+        assert (precision, layout) == ("SSS", expected)
         self.asked = True
-        return [{"runtime": runtime, "kernel": types.SimpleNamespace(cta_tile_m=m, cta_tile_n=n, cta_tile_k=k, stages=stages,
-                 cluster_m=1, cluster_n=1, split_k=1)} for runtime, stages in ((2.0, 3), (1.0, 4))]
+        tile = {"cta_tile_m": m, "cta_tile_n": n, "cta_tile_k": k}
+        rest = {"cluster_m": 1, "cluster_n": 1, "split_k": 1}
+        return [{"runtime": runtime, "kernel": types.SimpleNamespace(stages=stages, **tile, **rest)}
+                for runtime, stages in ((2.0, 3), (1.0, 4))]
 """
 
 

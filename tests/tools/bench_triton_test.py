@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests tools/bench_triton.py without a GPU: options, errors, records, and its use of the C interface.
+"""Tests tools/bench_triton.py without a GPU: options, errors, records, the use of the C interface.
 
-bench_triton_test.py [libtunedgemm.so]      with a library, also multiplies on the host
+With the path of libtunedgemm.so as its argument, it also multiplies on the host.
 """
 
 import contextlib
@@ -159,7 +159,8 @@ class Binding(unittest.TestCase):
         prints = "".join(f'printf("%ld\\n", (long)({expression}));' for expression in values)
         source, program = self.folder / "sizes.c", self.folder / "sizes"
         source.write_text(
-            f"#include <stdio.h>\n#include <tunedgemm/tunedgemm.h>\nint main(void) {{ {prints} return 0; }}\n"
+            "#include <stdio.h>\n#include <tunedgemm/tunedgemm.h>\nint main(void) "
+            f"{{ {prints} return 0; }}\n"
         )
         subprocess.run(
             [CC, f"-I{ROOT}/runtime/include", str(source), "-o", str(program)], check=True

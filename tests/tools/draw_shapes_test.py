@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tune-all reads the lists that tools/draw_shapes.py draws: draw_shapes_test.py TUNE_ALL"""
+"""Tests that tune-all, the argument, reads the lists that tools/draw_shapes.py draws."""
 
 import pathlib
 import subprocess

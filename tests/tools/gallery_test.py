@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tests that tools/gallery.sh draws the stored results and updates the README, without a GPU: gallery_test.py TUNEDGEMM
+"""Tests that tools/gallery.sh draws the stored results and updates the README, without a GPU.
 
-Works on a copy of tools/ and of the README. Skipped (77) if no Python has matplotlib."""
+Works on a copy of tools/ and of the README. The argument is the program tunedgemm. Skipped (77) if
+no Python has matplotlib."""
 
 import os
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the links of all Markdown files: the file must exist, and have the section.
 
-links_test.py FOLDER
+The argument is the root of the tree.
 """
 
 import pathlib

@@ -3,9 +3,9 @@
 
     readme_test.py --readme README.md --include DIR --library FILE --tools DIR
 
-Every ```cpp and ```c block is a complete program; it must compile without warnings, run, and exit with
-0. The ```sh blocks run in their order, as printed, with $TUNEDGEMM_CACHE and without it; each of
-their commands must succeed. runtime/python/tests runs the ```python block.
+Every ```cpp and ```c block is a complete program; it must compile without warnings, run, and exit
+with 0. The ```sh blocks run in their order, as printed, with $TUNEDGEMM_CACHE and without it; each
+of their commands must succeed. runtime/python/tests runs the ```python block.
 """
 
 import argparse

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every command of tools/SEEDS.md that the host device can run, at a small size: seeds_test.py TOOLS_FOLDER"""
+"""Runs every command of tools/SEEDS.md that the host device can run, at a small size.
+
+The argument is the folder of the programs."""
 
 import os
 import pathlib
@@ -14,14 +16,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = sys.argv.pop() if len(sys.argv) > 1 else ""
 QUICK = "--device host --rigor quick"
 BENCH = f"{QUICK} --rounds 1 --cool-down-ms 0"
+ORDER = (
+    "tunedgemm order 574 574 574 "
+    '--config "block_m=64 block_n=64 block_k=64 group_m=3" --at-a-time 9'
+)
 # The command in SEEDS.md, the command to run, and the texts that its output must contain.
 COMMANDS = {
     "tunedgemm bench 197 133 1031 --types f16 --layout tn --lda 200": (
         f"tunedgemm bench 197 133 1031 --types f16 --layout tn --lda 200 {BENCH}",
         ["f16→f16", "tn", "197x133x1031"],
     ),
-    'tunedgemm order 574 574 574 --config "block_m=64 block_n=64 block_k=64 group_m=3" --at-a-time 9 --svg order.svg': (
-        'tunedgemm order 574 574 574 --config "block_m=64 block_n=64 block_k=64 group_m=3" --at-a-time 9 --compare --wide',
+    f"{ORDER} --svg order.svg": (
+        f"{ORDER} --compare --wide",
         [
             "9 x 9 tiles of 64 x 64, each 9 blocks deep",
             "3 rows, 3 columns 0.882 MB",
@@ -36,7 +42,8 @@ COMMANDS = {
         ["32x32x32", "triton-tutorial takes no part"],
     ),
     "tune-all --types f16 --m 1024 --n 4096 --k 1024 --activation leaky_relu --bias col": (
-        f"tune-all --types f16 --m 16 --n 24 --k 8 --activation leaky_relu --bias col {QUICK} --budget-seconds 60 --candidates 3",
+        f"tune-all --types f16 --m 16 --n 24 --k 8 --activation leaky_relu --bias col {QUICK} "
+        "--budget-seconds 60 --candidates 3",
         ["16x24x8", "leaky_relu", "bias/col"],
     ),
     "tunedgemm bench 4096 4096 4096 --types e5m2 --layout nt": (

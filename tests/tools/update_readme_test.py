@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests that tools/update_readme.py writes only between the markers, with the same result each time."""
+"""Tests that tools/update_readme.py writes only between the markers, with the same result each
+time."""
 
 import json
 import pathlib
@@ -105,9 +106,11 @@ class UpdateReadme(unittest.TestCase):
             "7 rounds, 20 ms",
             "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |",
             "| a layer | 64x64x64 nn | f16→f16 | 4.00 us | 1,234 | 0.50 | 1.50 | 2.00 |",
-            "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | 0.50 | - | - |",
+            "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | 0.50 | "
+            "- | - |",
             "the bound are left out: 1 for a fused layer.",
-            "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least 1.50, at a layer)",
+            "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least 1.50, "
+            "at a layer)",
         ):
             self.assertIn(part, text)
 
@@ -117,9 +120,11 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in (
-            "On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of the eight",
+            "On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of "
+            "the eight",
             "least 1.00, at 1000)",
-            "1 layers of well-known networks: 1.50 times as fast as the best of its eight (median; 1.50 to 1.50 in 1 of 1)",
+            "1 layers of well-known networks: 1.50 times as fast as the best of its eight (median; "
+            "1.50 to 1.50 in 1 of 1)",
             "squares.svg)",
             "Steps of 8 tokens in PyTorch, the best way",
             "1.20 times as fast (2 blocks of a model) and",
@@ -147,7 +152,8 @@ class UpdateReadme(unittest.TestCase):
         self.readme.write_text(README.replace("gallery", "headline"), encoding="utf-8")
         self.assertEqual(self.update("headline").returncode, 0)
         self.assertIn(
-            "(median; 1.50 to 1.50 in 2 of 3; 6.00, an outlier, for the largest, where 2 of its proposals were left out as wrong)",
+            "(median; 1.50 to 1.50 in 2 of 3; 6.00, an outlier, for the largest, where 2 of its "
+            "proposals were left out as wrong)",
             self.readme.read_text(encoding="utf-8"),
         )
 

@@ -10,7 +10,8 @@ import threading
 def run_alone(
     program: str, *options: str, timeout: int = 120, **variables: str
 ) -> subprocess.CompletedProcess:
-    """Runs a program in an interpreter of its own, with options of the interpreter and variables of the environment."""
+    """Runs a program in an interpreter of its own, with options of the interpreter and variables of
+    the environment."""
     return subprocess.run(
         [sys.executable, *options, "-c", textwrap.dedent(program)],
         capture_output=True,

@@ -108,13 +108,13 @@ def test_reading_keeps_the_locks_of_this_process(file):
     with open(file, "r+b") as locked:
         fcntl.lockf(locked, fcntl.LOCK_EX, 1, 1 << 40)
         cache.best(file)
-        other = "import fcntl, sys\nfcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1 << 40)"
-        assert (
-            b"BlockingIOError"
-            in subprocess.run(
-                [sys.executable, "-c", other, file], stderr=subprocess.PIPE, check=False
-            ).stderr
+        other = (
+            "import fcntl, sys\nfile = open(sys.argv[1], 'r+b')\n"
+            "fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 1 << 40)"
         )
+        command = [sys.executable, "-c", other, file]
+        done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+        assert b"BlockingIOError" in done.stderr
 
 
 def test_views_are_those_of_the_library():

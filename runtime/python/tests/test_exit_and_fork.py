@@ -1,4 +1,5 @@
-"""The interpreter ends with the program's own status beside threads that are in the library, and a forked child has no locks of its parent."""
+"""The interpreter ends with the program's own status beside threads that are in the library, and a
+forked child has no locks of its parent."""
 
 import os
 import signal
@@ -25,7 +26,8 @@ THREADS = """
     time.sleep(0.1)
     {end}
     """
-BF16 = "b = numpy.ones((8, 8), __import__('ml_dtypes').bfloat16); tunedgemm.matmul(b, b)"  # a class of Python code gives away its memory
+# Code of Python gives away the memory of an array of bfloat16.
+BF16 = "b = numpy.ones((8, 8), __import__('ml_dtypes').bfloat16); tunedgemm.matmul(b, b)"
 
 
 @pytest.mark.parametrize(
@@ -71,8 +73,9 @@ def test_a_second_interrupt_ends_prepare_and_the_process(tmp_path):
         import sys, tunedgemm
         def show(state):
             print(state.product, flush=True)
-        tunedgemm.prepare([{"a": (1777, 1191), "b": (1191, 1333), "dtype": "float64"}], progress=show, policy="tune",
-                          context=tunedgemm.Context("host", rigor="normal"))
+        problem = {"a": (1777, 1191), "b": (1191, 1333), "dtype": "float64"}
+        context = tunedgemm.Context("host", rigor="normal")
+        tunedgemm.prepare([problem], progress=show, policy="tune", context=context)
         """)
     process = subprocess.Popen(
         [sys.executable, "-c", program],

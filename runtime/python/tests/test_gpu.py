@@ -1,4 +1,5 @@
-"""What only a GPU can show: streams, graphs, memory that is freed early, arrays of CuPy and JAX, wrong calls. Skipped without one."""
+"""What only a GPU can show: streams, graphs, memory that is freed early, arrays of CuPy and JAX,
+wrong calls. Skipped without one."""
 
 import textwrap
 
@@ -174,7 +175,8 @@ def test_empty_products():
 
 
 def run_with_a(program: str):
-    start = "import os, torch, tunedgemm\na = torch.ones((64, 64), device='cuda', dtype=torch.float16)\n"
+    make_a = "a = torch.ones((64, 64), device='cuda', dtype=torch.float16)\n"
+    start = "import os, torch, tunedgemm\n" + make_a
     return run_alone(start + textwrap.dedent(program), timeout=180)
 
 

@@ -1,4 +1,5 @@
-"""tunedgemm.jax beside float64 references and jax.numpy, on the CPU and on a GPU if there is one."""
+"""tunedgemm.jax beside float64 references and jax.numpy, on the CPU and on a GPU if there is
+one."""
 
 import numpy
 import pytest
@@ -11,9 +12,8 @@ jax = pytest.importorskip("jax")
 tunedgemm_jax = pytest.importorskip("tunedgemm.jax", exc_type=ImportError)
 jnp = jax.numpy
 matmul = tunedgemm_jax.matmul
-jax.config.update(
-    "jax_default_matmul_precision", "highest"
-)  # what is compared with: TF32 else, on a GPU
+# jax.numpy is compared with, and would use TF32 on a GPU.
+jax.config.update("jax_default_matmul_precision", "highest")
 
 RNG = numpy.random.default_rng()
 TYPES = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2, "bfloat16": 2e-1}
@@ -449,12 +449,16 @@ def test_shard_map():
         import jax, numpy, tunedgemm.jax
         from jax.sharding import PartitionSpec as P
         mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
-        a, b = (numpy.random.default_rng().uniform(-1, 1, shape).astype("float32") for shape in ((8, 6), (6, 5)))
+        draw = numpy.random.default_rng().uniform
+        a, b = (draw(-1, 1, shape).astype("float32") for shape in ((8, 6), (6, 5)))
+        def plain(a, b):
+            return jax.numpy.tanh(a @ b)
         def local(a, b):
             return tunedgemm.jax.matmul(a, b, activation="tanh")
         product = jax.shard_map(local, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"))
-        numpy.testing.assert_allclose(jax.jit(product)(a, b), numpy.tanh(a @ b), rtol=1e-5, atol=1e-5)
-        gradients = [jax.jit(jax.grad(lambda a, b: one(a, b).sum(), (0, 1)))(a, b) for one in (product, lambda a, b: jax.numpy.tanh(a @ b))]
+        numpy.testing.assert_allclose(jax.jit(product)(a, b), plain(a, b), rtol=1e-5, atol=1e-5)
+        gradients = [jax.jit(jax.grad(lambda a, b: one(a, b).sum(), (0, 1)))(a, b)
+                     for one in (product, plain)]
         for one, wanted in zip(*gradients):
             numpy.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
         sharded = jax.device_put(a, jax.NamedSharding(mesh, P("x")))

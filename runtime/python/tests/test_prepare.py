@@ -171,7 +171,8 @@ def test_a_line_is_drawn_on_a_terminal():
 def test_tune_all_draws_a_line(tmp_path):
     controller, terminal = os.openpty()
     program = (
-        f"import tunedgemm; tunedgemm.tune_all(['--m=8,9', '--n=8', '--k=8'], cache={str(tmp_path / 'cache.db')!r}, device='host', "
+        "import tunedgemm; tunedgemm.tune_all(['--m=8,9', '--n=8', '--k=8'], "
+        f"cache={str(tmp_path / 'cache.db')!r}, device='host', "
         "rigor='quick', candidates=2)"
     )
     subprocess.run([sys.executable, "-c", program], stderr=terminal, check=True)
@@ -261,11 +262,9 @@ def test_an_interrupt_ends_tune_all(tmp_path):
     "name,text", [("tune-all", b"Tunes a list of shapes"), ("tunedgemm", b"doctor")]
 )
 def test_programs(name, text):
-    call = f"import sys, tunedgemm._programs as programs; sys.argv[1:] = ['--help']; programs.{name.replace('-', '_')}()"
-    assert (
-        text
-        in subprocess.run([sys.executable, "-c", call], stdout=subprocess.PIPE, check=True).stdout
-    )
+    call = f"sys.argv[1:] = ['--help']; programs.{name.replace('-', '_')}()"
+    command = [sys.executable, "-c", f"import sys, tunedgemm._programs as programs; {call}"]
+    assert text in subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     with pytest.raises(tunedgemm.Error, match="bin/absent is missing"):
         _programs.path_of("absent")
 

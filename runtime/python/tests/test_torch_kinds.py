@@ -1,5 +1,5 @@
-"""Tensors, transforms and tools of PyTorch: a patched model does with each what a plain one does, to the bit where nothing is tuned, and
-the operators are right or raise NotImplementedError."""
+"""Tensors, transforms and tools of PyTorch: a patched model does with each what a plain one does,
+to the bit where nothing is tuned, and the operators are right or raise NotImplementedError."""
 
 import contextlib
 import copy
@@ -41,7 +41,8 @@ def draw(*shape, dtype=torch.float32):
 
 @dataclasses.dataclass
 class OfPyTorch:
-    """What a plain model shows of PyTorch's own operators, or of its types: another operator shows its own."""
+    """What a plain model shows of PyTorch's own operators, or of its types: another operator shows
+    its own."""
 
     shown: object
 
@@ -58,7 +59,8 @@ class Logged(torch.Tensor):
 
 
 class Scaled(torch.Tensor):
-    """A quantized weight: a wrapper that computes functional.linear itself, and otherwise shows its values."""
+    """A quantized weight: a wrapper that computes functional.linear itself, and otherwise shows its
+    values."""
 
     @staticmethod
     def __new__(cls, values):

@@ -1,4 +1,5 @@
-"""tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and on a GPU if there is one."""
+"""tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and on a GPU
+if there is one."""
 
 import copy
 import sys

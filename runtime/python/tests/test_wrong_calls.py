@@ -1,4 +1,5 @@
-"""Wrong calls are answered with an exception that names the argument and the value; nothing crashes."""
+"""Wrong calls are answered with an exception that names the argument and the value; nothing
+crashes."""
 
 import ml_dtypes
 import numpy

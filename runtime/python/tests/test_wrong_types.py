@@ -1,4 +1,5 @@
-"""Each argument of each public function refuses values of a wrong type with a sentence of its own: ValueError or TypeError."""
+"""Each argument of each public function refuses values of a wrong type with a sentence of its own:
+ValueError or TypeError."""
 
 import datetime
 import functools
@@ -209,7 +210,8 @@ def test_wrong_types_are_refused_with_a_sentence(function, argument, tmp_path, m
                 numpy.frombuffer(bytes(64), "f4", 12, offset=1).reshape(4, 3), B
             ),
             ValueError,
-            "a is not aligned: its address is no multiple of the 4 bytes of an element; pass a copy",
+            "a is not aligned: its address is no multiple of the 4 bytes of an element; pass a "
+            "copy",
         ),
         (
             lambda: tunedgemm.matmul(

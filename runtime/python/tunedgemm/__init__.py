@@ -1,8 +1,10 @@
 """Matrix multiplication by a kernel tuned for each shape, on NVIDIA GPUs and CPUs.
 
-import numpy, tunedgemm
-a, b = numpy.random.rand(512, 256).astype("float32"), numpy.random.rand(256, 384).astype("float32")
-d = tunedgemm.matmul(a, b, activation="relu")  # the first call tunes this shape
+    import numpy, tunedgemm
+    a, b = numpy.ones((512, 256), "float32"), numpy.ones((256, 384), "float32")
+    d = tunedgemm.matmul(a, b, activation="relu")
+
+The first call tunes this shape.
 """
 
 import atexit

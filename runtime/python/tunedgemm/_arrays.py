@@ -1,20 +1,24 @@
-"""What the extension module asks of numpy, JAX and CuPy in Python: new arrays, the current stream, and types that DLPack cannot name.
+"""What the extension module asks of numpy, JAX and CuPy in Python: new arrays, the current stream,
+and types that DLPack cannot name.
 
-Arrays of PyTorch, and of other libraries with DLPack's exchange interface in C, do not come here."""
+Arrays of PyTorch, and of other libraries with DLPack's exchange interface in C, do not come
+here."""
 
 import sys
 
-# Element types whose numpy arrays come from ml_dtypes: they are passed on as integers of the same size.
+# Element types whose numpy arrays come from ml_dtypes: they are passed on as integers of the same
+# size.
 INTEGERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
 def name_of_type(dtype) -> str:
-    """ "float32", for that string, numpy's type or any other library's."""
+    """The name of an element type, such as "float32", of numpy or any other library."""
     return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
 def as_dlpack(array) -> tuple[object, str]:
-    """The array for the extension module, and the name of its element type if the array itself does not tell it."""
+    """The array for the extension module, and the name of its element type if the array itself does
+    not tell it."""
     if type(array).__module__ == "numpy" and array.dtype.name in INTEGERS:
         return array.view(INTEGERS[array.dtype.name]), array.dtype.name
     return array, ""
@@ -53,12 +57,14 @@ def new_array(like, shape: tuple[int, ...], dtype: str):
             return sys.modules["cupy"].empty(shape, dtype)
     remedy = "call tunedgemm.jax.matmul" if is_immutable(like) else "pass one"
     raise TypeError(
-        f"out is missing: arrays of type {type(like).__module__}.{type(like).__name__} cannot be made here; {remedy}"
+        f"out is missing: arrays of type {type(like).__module__}.{type(like).__name__} cannot be "
+        f"made here; {remedy}"
     )
 
 
 def current_stream(array) -> int:
-    """The stream on which the library of a GPU's array launches its kernels; 0 for the default stream."""
+    """The stream on which the library of a GPU's array launches its kernels; 0 for the default
+    stream."""
     return sys.modules["cupy"].cuda.get_current_stream().ptr if _library(array) == "cupy" else 0
 
 

@@ -1,7 +1,9 @@
-"""Reads a view of a cache file, in a process of its own: a program whose arguments come on stdin, and whose rows go to stdout, as JSON.
+"""Reads a view of a cache file, in a process of its own: a program whose arguments come on stdin,
+and whose rows go to stdout, as JSON.
 
-When a process closes a file, it loses all its POSIX locks on that file, also those of another copy of SQLite. Python's SQLite and the
-library's are two copies, so reading in the library's process could let other processes into the middle of a transaction."""
+When a process closes a file, it loses all its POSIX locks on that file, also those of another copy
+of SQLite. Python's SQLite and the library's are two copies, so reading in the library's process
+could let other processes into the middle of a transaction."""
 
 import contextlib
 import json

@@ -1,4 +1,5 @@
-"""The exceptions of failed calls. Their texts are the library's: what was wrong, with which value, and what to do."""
+"""The exceptions of failed calls. Their texts are the library's: what was wrong, with which value,
+and what to do."""
 
 
 class Error(Exception):

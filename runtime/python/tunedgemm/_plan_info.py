@@ -12,13 +12,14 @@ _ORIGINS = ("nothing", "tuned", "stale", "other_m", "other_device", "nearest", "
 
 @dataclasses.dataclass(frozen=True)
 class PlanInfo:
-    """The kernel that a plan runs now, and its tuning. None stands for what is not known; of a kernel that is not the product's winner,
-    nothing is known of a tuning."""
+    """The kernel that a plan runs now, and its tuning. None stands for what is not known; of a
+    kernel that is not the product's winner, nothing is known of a tuning."""
 
     origin: str
-    """nothing (there is no kernel: the product has no elements), tuned, stale (tuned with another compiler or driver), other_m (tuned for
-    another M), other_device (tuned on a similar device), nearest (of the most similar tuned product), model (the cost model's choice) or
-    linked_in (the kernel in the library, which needs no compiler)."""
+    """nothing (there is no kernel: the product has no elements), tuned, stale (tuned with another
+    compiler or driver), other_m (tuned for another M), other_device (tuned on a similar device),
+    nearest (of the most similar tuned product), model (the cost model's choice) or linked_in (the
+    kernel in the library, which needs no compiler)."""
     median_us: Optional[float]
     """The kernel's median time in microseconds, when it was tuned."""
     low_us: Optional[float]
@@ -30,7 +31,8 @@ class PlanInfo:
     naive_us: Optional[float]
     """The naive kernel's time."""
     expected_loss: Optional[float]
-    """The share of time by which the kernel is expected to take longer than a tuning's winner would; 0 of nothing and tuned."""
+    """The share of time by which the kernel is expected to take longer than a tuning's winner
+    would; 0 of nothing and tuned."""
     expected_us: Optional[float]
     """Of other_m: the time that is expected."""
     tuned_m: Optional[int]

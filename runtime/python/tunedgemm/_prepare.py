@@ -44,22 +44,25 @@ def prepare(
 ) -> Any:
     """Tunes, or loads, products before they are needed; their first calls then launch at once.
 
-    problems: dicts of arguments of plan(), or tuples (a, b). In place of arrays there may be shapes and a type, then no memory is needed:
-        {"a": (512, 4096), "b": (4096, 1024), "dtype": "bfloat16", "layout": "nt", "name": "qkv"} or
-        ((512, 4096), (4096, 1024), "bfloat16").
-        layout tells which of a and b are stored transposed (t). device is "host", "cuda" or "cuda:1"; without it, and without a context,
-        it is the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too; c must be an array, unless it is out.
-        The path of a list file is passed to tune_all(), whose rows come back.
-    progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable gets a named tuple (done, total, product,
-        elapsed, left) when each product begins, and at the end.
+    problems: dicts of arguments of plan(), or tuples (a, b). In place of arrays there may be shapes
+        and a type, then no memory is needed: {"a": (512, 4096), "b": (4096, 1024), "dtype":
+        "bfloat16", "layout": "nt", "name": "qkv"} or ((512, 4096), (4096, 1024), "bfloat16").
+        layout tells which of a and b are stored transposed (t). device is "host", "cuda" or
+        "cuda:1"; without it, and without a context, it is the first GPU, else the host. bias, out,
+        scale_a and scale_b may be shapes, too; c must be an array, unless it is out. The path of a
+        list file is passed to tune_all(), whose rows come back.
+    progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable
+        gets a named tuple (done, total, product, elapsed, left) when each product begins, and at
+        the end.
     policy, context: as for plan().
 
-    Returns the plans, in the order of the problems. Ctrl-C ends the call after the product that is being tuned, a second one at once; what
-    was tuned is stored."""
+    Returns the plans, in the order of the problems. Ctrl-C ends the call after the product that is
+    being tuned, a second one at once; what was tuned is stored."""
     if isinstance(problems, (str, os.PathLike)):
         if context is not None or policy != "default":
             raise ValueError(
-                "a list file is tuned by a program of its own, without a context or a policy; call tune_all with its options"
+                "a list file is tuned by a program of its own, without a context or a policy; call "
+                "tune_all with its options"
             )
         return tune_all(problems, progress=progress)
     wanted = list(problems)
@@ -92,7 +95,8 @@ def _named(problem: Any) -> dict[str, Any]:
         return dict(problem)
     if not isinstance(problem, (tuple, list)) or len(problem) not in (2, 3):
         raise TypeError(
-            f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), or two shapes and a type"
+            f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), or two "
+            "shapes and a type"
         )
     return dict(zip(("a", "b", "dtype"), problem))
 
@@ -138,7 +142,8 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
         )
     if layout not in ("nn", "nt", "tn", "tt"):
         raise ValueError(
-            f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored transposed"
+            f"layout is {layout!r}; write nn, nt, tn or tt: t for a matrix that is stored "
+            "transposed"
         )
     result_type = arguments.get("out_dtype")
     result_type = (
@@ -160,7 +165,8 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
 def _shape_of_product(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3):
         raise ValueError(
-            f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or batches of them with 3 dimensions"
+            f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or "
+            "batches of them with 3 dimensions"
         )
     batches = [shape[0] for shape in (a, b) if len(shape) == 3]
     return (*([max(batches)] if batches else []), a[-2], b[-1])
@@ -185,17 +191,21 @@ def tune_all(
     progress: Progress = True,
     **options: Any,
 ) -> list[Row]:
-    """Runs the program tune-all of this package: tunes a list of shapes and stores the winners in the cache.
+    """Runs the program tune-all of this package: tunes a list of shapes and stores the winners in
+    the cache.
 
-    work: the path of a list (CSV, JSON or TunableOp's), dicts with the fields of a list, or arguments of the program as strings.
+    work: the path of a list (CSV, JSON or TunableOp's), dicts with the fields of a list, or
+        arguments of the program as strings.
     cache, device, rigor: as for Context.
-    options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto"; tune_all([], from_requests=True).
+    options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto";
+        tune_all([], from_requests=True).
     progress: as for prepare(), but a callable is called when a product ends, in another thread.
 
-    Returns a dict for each shape: its name, its outcome ("tuned", "cached", "tuned elsewhere" or "no winner"), the failure of
-    one without a winner, and the winner's columns, such as config and median_us. Raises tunedgemm.Error with the program's message if it
-    fails as a whole.
-    Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same call continues from there."""
+    Returns a dict for each shape: its name, its outcome ("tuned", "cached", "tuned elsewhere" or
+    "no winner"), the failure of one without a winner, and the winner's columns, such as config and
+    median_us. Raises tunedgemm.Error with the program's message if it fails as a whole.
+    Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same
+    call continues from there."""
     options.update(cache=cache, device=device, rigor=rigor)
     with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
         arguments = _work_arguments(work, pathlib.Path(folder)) + [
@@ -247,7 +257,8 @@ def _option_arguments(options: Mapping[str, Any]) -> list[str]:
 
 def _run(command: list[str], output: IO[str], progress: Progress) -> tuple[int, list[str]]:
     """The exit status, and the messages on stderr that tell no progress."""
-    # In a session of its own: a terminal's Ctrl-C would reach the program beside this one's, and the second ends it at once.
+    # In a session of its own: a terminal's Ctrl-C would reach the program beside this one's, and
+    # the second ends it at once.
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

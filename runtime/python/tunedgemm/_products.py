@@ -34,16 +34,21 @@ def matmul(
 ) -> Any:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
-    The first product with these shapes, strides and types tunes its kernel, which takes seconds (see Context for other policies), and
-    stores the winner in the cache file; later ones launch it. Arrays are those of numpy, PyTorch, CuPy or any library with DLPack; nothing
-    is copied, and a transposed view is a layout of its own. On a GPU the call returns after the launch.
+    The first product with these shapes, strides and types tunes its kernel, which takes seconds
+    (see Context for other policies), and stores the winner in the cache file; later ones launch it.
+    Arrays are those of numpy, PyTorch, CuPy or any library with DLPack; nothing is copied, and a
+    transposed view is a layout of its own. On a GPU the call returns after the launch.
 
-    a, b: (M, K) and (K, N), or batches of them, (batch, M, K) and (batch, K, N); one matrix serves the whole batch. Both have the element
-        type float64, float32, float16, bfloat16, int8, or float8_e4m3fn and float8_e5m2 in any mix.
+    a, b: (M, K) and (K, N), or batches of them, (batch, M, K) and (batch, K, N); one matrix serves
+        the whole batch. Both have the element type float64, float32, float16, bfloat16, int8, or
+        float8_e4m3fn and float8_e5m2 in any mix.
     bias: (N,), a value per column of the result, or (M, 1), a value per row; of the result's type.
-    activation: None, "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh" or "relu_squared".
-    out: the result, (M, N) or (batch, M, N), on the device of a. None: a new array of a's library. It must not overlap an input except c.
-    out_dtype: the element type of a new result. None: that of a, float16 for float8, int32 for int8.
+    activation: None, "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh" or
+        "relu_squared".
+    out: the result, (M, N) or (batch, M, N), on the device of a. None: a new array of a's library.
+        It must not overlap an input except c.
+    out_dtype: the element type of a new result. None: that of a, float16 for float8, int32 for
+        int8.
     c: is multiplied by beta and added. None: out, if beta is not 0.
     scale_a, scale_b: arrays of one float32 on the same device, read by the kernel.
     slope: of leaky_relu.
@@ -51,8 +56,8 @@ def matmul(
     stream: a CUDA stream as an integer. None: the stream that a's library uses.
     context: None: a context for the device of a, with the default options.
 
-    Returns out. Raises tunedgemm.Error if the library fails, ValueError and TypeError for wrong arguments. Threads may call it at once;
-    the GIL is released meanwhile."""
+    Returns out. Raises tunedgemm.Error if the library fails, ValueError and TypeError for wrong
+    arguments. Threads may call it at once; the GIL is released meanwhile."""
     return _core.matmul(
         a,
         b,
@@ -92,13 +97,15 @@ def plan(
     accepted_loss: float = 0.0,
     context: Optional[Context] = None,
 ) -> Plan:
-    """Chooses the kernel of a product, tuning or compiling as the policy says, and launches nothing. Of the arrays only shapes, strides,
-    types and alignments matter. Make plans before capturing a CUDA graph.
+    """Chooses the kernel of a product, tuning or compiling as the policy says, and launches
+    nothing. Of the arrays only shapes, strides, types and alignments matter. Make plans before
+    capturing a CUDA graph.
 
-    policy: what to do without a winner: "tune", "tune_in_background", "compile", "stored" or "fail". "default": the context's.
+    policy: what to do without a winner: "tune", "tune_in_background", "compile", "stored" or
+        "fail". "default": the context's.
     name: names the product in the list of requests (`tunedgemm missing`).
-    accepted_loss: with "tune" and "compile" a stored kernel of another M is used if it is expected to take at most this share longer than
-        the winner; 0.05 is 5 %.
+    accepted_loss: with "tune" and "compile" a stored kernel of another M is used if it is expected
+        to take at most this share longer than the winner; 0.05 is 5 %.
 
     The other arguments are those of matmul()."""
     return Plan(

@@ -1,4 +1,5 @@
-"""The programs of the package, in its folder bin; pip installs scripts that call these functions."""
+"""The programs of the package, in its folder bin; pip installs scripts that call these
+functions."""
 
 import os
 import pathlib
@@ -11,7 +12,8 @@ def path_of(name: str) -> str:
     path = pathlib.Path(__file__).with_name("bin") / name
     if not path.is_file():
         raise Error(
-            f"the program {path} is missing: the package was built without its programs (TUNEDGEMM_TOOLS)"
+            f"the program {path} is missing: the package was built without its programs "
+            "(TUNEDGEMM_TOOLS)"
         )
     return str(path)
 

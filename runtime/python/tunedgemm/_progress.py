@@ -11,7 +11,8 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 
 class State(NamedTuple):
-    """What a callable given as `progress` gets: by prepare when each product begins and at the end, by tune_all when each ends."""
+    """What a callable given as `progress` gets: by prepare when each product begins and at the end,
+    by tune_all when each ends."""
 
     done: int
     total: int
@@ -25,7 +26,8 @@ BETWEEN_DRAWINGS = 0.25  # seconds
 
 
 def in_thread(work: Callable[..., Any], *arguments: Any) -> concurrent.futures.Future[Any]:
-    """The future result of a call in a thread of its own, for which the end of the interpreter does not wait: a second Ctrl-C ends it."""
+    """The future result of a call in a thread of its own, for which the end of the interpreter does
+    not wait: a second Ctrl-C ends it."""
     future: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
     def run() -> None:
@@ -69,7 +71,8 @@ class Line:
     def wait_for(
         self, future: concurrent.futures.Future[Any], interrupt: Callable[[], object] = lambda: None
     ) -> Any:
-        """The future's result. Ctrl-C calls `interrupt` and raises KeyboardInterrupt when the future is done, the next one at once."""
+        """The future's result. Ctrl-C calls `interrupt` and raises KeyboardInterrupt when the
+        future is done, the next one at once."""
         try:
             self._draw_until(future)
         except KeyboardInterrupt:

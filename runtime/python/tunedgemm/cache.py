@@ -1,11 +1,13 @@
-"""The views of a cache file, read-only: what was tuned, tried and missed. The view help explains their columns.
+"""The views of a cache file, read-only: what was tuned, tried and missed. The view help explains
+their columns.
 
     import tunedgemm.cache
     for row in tunedgemm.cache.best(types="f16→f16"):
         print(row["m"], row["n"], row["k"], row["config"], row["median_us"])
 
-Each function takes the path of a file (None: the one that a context uses by default) and values of columns that rows must have, and returns
-dicts, or a DataFrame of pandas with as_frame=True. The file may be in use. A process of its own reads it, see _cache_reader.py."""
+Each function takes the path of a file (None: the one that a context uses by default) and values of
+columns that rows must have, and returns dicts, or a DataFrame of pandas with as_frame=True. The
+file may be in use. A process of its own reads it, see _cache_reader.py."""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ def missing(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
 
 
 def trials(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """Everything that was tried, with its time or why it failed. A file may have a million of these: give m, n and k."""
+    """Everything that was tried, with its time or why it failed. A file may have a million of
+    these: give m, n and k."""
     return _rows("trials", path, as_frame, equal)
 
 
@@ -49,7 +52,8 @@ def stale(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
 
 
 def coverage(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """For each device the number of products by state, and the share of those that were asked for and are tuned."""
+    """For each device the number of products by state, and the share of those that were asked for
+    and are tuned."""
     return _rows("coverage", path, as_frame, equal)
 
 
@@ -59,7 +63,8 @@ def help(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
 
 
 def default_path() -> Optional[pathlib.Path]:
-    """The file that a context without a path uses, by cache/file/location.cpp; None if there is neither a variable nor a home folder."""
+    """The file that a context without a path uses, by cache/file/location.cpp; None if there is
+    neither a variable nor a home folder."""
     named = os.environ.get("TUNEDGEMM_CACHE", "")
     if named:
         return pathlib.Path(named).absolute()
@@ -77,7 +82,8 @@ def _rows(view: str, path: Path, as_frame: bool, equal: dict[str, Any]) -> Any:
         )
     if not file.is_file():
         raise FileNotFoundError(
-            f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or pass another path"
+            f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or "
+            "pass another path"
         )
     answer = _read(file, view, equal)
     columns = answer["columns"]
@@ -105,12 +111,14 @@ def _read(file: pathlib.Path, view: str, equal: dict[str, Any]) -> dict[str, Any
     answer: dict[str, Any] = json.loads(process.stdout)
     if "error" in answer:
         raise InvalidArgumentError(
-            f"the cache {file} cannot be read: {answer['error']}; `tunedgemm doctor` examines and repairs it"
+            f"the cache {file} cannot be read: {answer['error']}; `tunedgemm doctor` examines and "
+            "repairs it"
         )
     if "not_a_cache" in answer:
         raise InvalidArgumentError(f"{file} is a database, but no cache of tunedgemm")
     if "unknown_column" in answer:
         raise TypeError(
-            f"{view} has no column {answer['unknown_column']}; it has {', '.join(answer['columns'])}"
+            f"{view} has no column {answer['unknown_column']}; it has "
+            f"{', '.join(answer['columns'])}"
         )
     return answer

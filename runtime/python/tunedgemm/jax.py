@@ -1,4 +1,5 @@
-"""Matrix multiplication by tuned kernels inside programs of JAX: eager, under jax.jit, jax.vmap, jax.grad and jax.shard_map.
+"""Matrix multiplication by tuned kernels inside programs of JAX: eager, under jax.jit, jax.vmap,
+jax.grad and jax.shard_map.
 
     import jax, tunedgemm.jax
 
@@ -45,12 +46,14 @@ _NO_BIAS, _BIAS_PER_ROW, _BIAS_PER_COLUMN = range(3)
 def _register(version, handlers):
     if not handlers:
         raise ImportError(
-            "this package was built without jaxlib, so it has no tunedgemm.jax: pip install jaxlib, then build the package "
+            "this package was built without jaxlib, so it has no tunedgemm.jax: pip install "
+            "jaxlib, then build the package "
             "again where pip can see it (pip install --force-reinstall --no-build-isolation)"
         )
     if _numbers(version) > _numbers(jaxlib.__version__):  # JAX would not start with such handlers
         raise ImportError(
-            f"this package was built with jaxlib {version}, and jaxlib {jaxlib.__version__} is older: update JAX, or build the "
+            f"this package was built with jaxlib {version}, and jaxlib {jaxlib.__version__} is "
+            "older: update JAX, or build the "
             "package with this one (pip install --force-reinstall --no-build-isolation)"
         )
     for platform, stages in handlers.items():
@@ -110,26 +113,32 @@ def matmul(
 ):
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
-    The first run with these shapes and types on a device tunes their kernel, which takes seconds (see tunedgemm.Context for other policies,
-    which $TUNEDGEMM_POLICY chooses here), and stores it in the cache file; later runs launch it on XLA's stream. A run under jax.jit tunes
-    before it launches anything, so XLA may capture the product in a CUDA graph. Tuning needs free memory on the GPU for its own operands:
-    lower $XLA_PYTHON_CLIENT_MEM_FRACTION if it lacks some.
+    The first run with these shapes and types on a device tunes their kernel, which takes seconds
+    (see tunedgemm.Context for other policies, which $TUNEDGEMM_POLICY chooses here), and stores it
+    in the cache file; later runs launch it on XLA's stream. A run under jax.jit tunes before it
+    launches anything, so XLA may capture the product in a CUDA graph. Tuning needs free memory on
+    the GPU for its own operands: lower $XLA_PYTHON_CLIENT_MEM_FRACTION if it lacks some.
 
-    a, b: arrays of JAX or numpy, (M, K) and (K, N), or batches of them, (batch, M, K) and (batch, K, N); one matrix serves the whole batch.
-        Both have the element type float64, float32, float16, bfloat16, int8, or float8_e4m3fn and float8_e5m2 in any mix.
+    a, b: arrays of JAX or numpy, (M, K) and (K, N), or batches of them, (batch, M, K) and (batch,
+        K, N); one matrix serves the whole batch. Both have the element type float64, float32,
+        float16, bfloat16, int8, or float8_e4m3fn and float8_e5m2 in any mix.
     bias: (N,), a value per column of the result, or (M, 1), a value per row; of the result's type.
-    activation: "none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh" or "relu_squared".
+    activation: "none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh" or
+        "relu_squared".
     out_dtype: the element type of the result. None: that of a, float16 for float8, int32 for int8.
     alpha, beta, slope: numbers, part of the compiled program. slope is leaky_relu's.
     c: (M, N) or (batch, M, N), of the result's type; is multiplied by beta and added.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
     scale_a, scale_b: arrays of one float32, read by the kernel.
-    transpose_a, transpose_b: a is given as (K, M), b as (N, K), and read as it lies; matmul(a, b.T) makes XLA copy b.
+    transpose_a, transpose_b: a is given as (K, M), b as (N, K), and read as it lies; matmul(a, b.T)
+        makes XLA copy b.
 
-    Returns an array of shape (M, N) or (batch, M, N). Under jax.vmap the products become one batched product where the operands allow it,
-    else several. Gradients are products by this function; float8 and int8 have none, and there is no forward mode. Under automatic sharding
-    XLA gathers the operands, so use jax.shard_map to multiply the parts. Raises ValueError and TypeError for wrong arguments while tracing;
-    failures of the library raise jax.errors.JaxRuntimeError when the result is computed. Threads may call it at once."""
+    Returns an array of shape (M, N) or (batch, M, N). Under jax.vmap the products become one
+    batched product where the operands allow it, else several. Gradients are products by this
+    function; float8 and int8 have none, and there is no forward mode. Under automatic sharding XLA
+    gathers the operands, so use jax.shard_map to multiply the parts. Raises ValueError and
+    TypeError for wrong arguments while tracing; failures of the library raise
+    jax.errors.JaxRuntimeError when the result is computed. Threads may call it at once."""
     for name, array in (
         ("a", a),
         ("b", b),
@@ -165,7 +174,8 @@ def _check_name(argument, name, names):
 def _number(argument, value) -> float:
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
-            f"{argument} is traced, but it must be a number, as it is part of the compiled program; scale_a may be traced"
+            f"{argument} is traced, but it must be a number, as it is part of the compiled "
+            "program; scale_a may be traced"
         )
     return float(value)
 
@@ -196,13 +206,15 @@ def _check_types(options, operands):
     )
     if options.numerics not in ("default", *choices):
         raise ValueError(
-            f"numerics is '{options.numerics}', but for {a} it may be one of: default, {', '.join(choices)}"
+            f"numerics is '{options.numerics}', but for {a} it may be one of: default, "
+            f"{', '.join(choices)}"
         )
     for name in ("c", "bias"):
         array = getattr(operands, name)
         if array is not None and array.dtype.name != out:
             raise ValueError(
-                f"{name} has elements of {array.dtype.name}, but must have those of the result, {out}"
+                f"{name} has elements of {array.dtype.name}, but must have those of the result, "
+                f"{out}"
             )
     if options.beta == 0:
         operands = operands._replace(c=None)
@@ -242,7 +254,8 @@ def _shown(array, is_transposed):
 def _matrices(name, array):
     if array.ndim not in (2, 3):
         raise ValueError(
-            f"{name} has the shape {array.shape}; it must be a matrix, or a batch of matrices with 3 dimensions"
+            f"{name} has the shape {array.shape}; it must be a matrix, or a batch of matrices with "
+            "3 dimensions"
         )
     return array if array.ndim == 3 else array[None]
 
@@ -270,7 +283,8 @@ def _bias(bias, m, n):
         return bias[None]
     if bias.shape not in ((n,), (1, n)):
         raise ValueError(
-            f"bias has the shape {bias.shape}; it must be ({n},) for a value per column, or ({m}, 1) for a value per row"
+            f"bias has the shape {bias.shape}; it must be ({n},) for a value per column, or ({m}, "
+            "1) for a value per row"
         )
     return bias.reshape(1, n)
 
@@ -284,7 +298,8 @@ def _scale(name, scale):
 
 
 def _varying_alike(operands):
-    """Under jax.shard_map the operands of a custom call must vary over the same axes of the mesh."""
+    """Under jax.shard_map the operands of a custom call must vary over the same axes of the
+    mesh."""
     varying = [
         getattr(jax.typeof(one), "manual_axis_type", None) for one in operands if one is not None
     ]
@@ -341,7 +356,8 @@ def _forward(options, operands):
     dtype = operands.a.dtype.name
     if dtype.startswith("float8") or dtype == "int8":
         raise TypeError(
-            f"products of {dtype} have no gradients; multiply arrays of another type, or stop the gradients of all arguments"
+            f"products of {dtype} have no gradients; multiply arrays of another type, or stop the "
+            "gradients of all arguments"
         )
     return _product(options, operands), operands
 

@@ -1,4 +1,5 @@
-"""The first product: tuned when it is first asked for, launched from then on. Run it twice and look at the seconds."""
+"""The first product: tuned when it is first asked for, launched from then on. Run it twice and look
+at the seconds."""
 
 import time
 
@@ -11,5 +12,6 @@ for _ in range(2):
     start = time.perf_counter()
     d = tunedgemm.matmul(a, b, activation="relu")
     print(
-        f"{time.perf_counter() - start:.4f} s, largest error {abs(d - numpy.maximum(a @ b, 0)).max():.1e}"
+        f"{time.perf_counter() - start:.4f} s, largest error "
+        f"{abs(d - numpy.maximum(a @ b, 0)).max():.1e}"
     )

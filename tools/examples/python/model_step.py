@@ -3,12 +3,14 @@
     python model_step.py llama --tokens 1 8 64 512 4096 --json llama.json
     python ../../plot_model_step.py llama.json -o llama
 
-The model has the layers of the named one, as transformers builds them from its config, with random weights, and a few of its blocks
-(--blocks). Up to 64 tokens a step decodes one token for each of so many sequences; a longer one is the prefill of one sequence. Attention
-to earlier tokens is left out of decoding: its time would be the same in all columns. Every product of the model is recorded and tuned
-first; then all ways are timed in turn, round by round, so that a change of the GPU's clock meets all of them:
+The model has the layers of the named one, as transformers builds them from its config, with random
+weights, and a few of its blocks (--blocks). Up to 64 tokens a step decodes one token for each of so
+many sequences; a longer one is the prefill of one sequence. Attention to earlier tokens is left out
+of decoding: its time would be the same in all columns. Every product of the model is recorded and
+tuned first; then all ways are timed in turn, round by round, so that a change of the GPU's clock
+meets all of them:
 
-    eager, graph, compiled    PyTorch's own products: plain, in a CUDA graph, by torch.compile with CUDA graphs
+    eager, graph, compiled    PyTorch's own products: plain, in a CUDA graph, by torch.compile
     ... + patch               the same with tunedgemm.torch.patch(model)
     autotuned                 compiled with the option max_autotune_gemm
     autotuned + external      the same, with tunedgemm.torch.external_matmul timed beside torch.mm
@@ -192,7 +194,8 @@ def main() -> None:
             model(tokens_of(model, count))
     print(f"{len(shapes)} products; tuning those that are not in the cache", file=sys.stderr)
     shapes.tune(progress=True)
-    # A model of its own, with the same parameters: to patch and unpatch one between timings would cost compiled steps 5 us.
+    # A model of its own, with the same parameters: to patch and unpatch one between timings would
+    # cost compiled steps 5 us.
     patched = copy.deepcopy(
         model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
     )
@@ -211,7 +214,8 @@ def main() -> None:
         )
         times = ", ".join(f"{name} {1e6 * each:.0f}" for name, each in seconds.items())
         print(
-            f"{arguments.model}, {count} tokens, us a step: {times}; logits differ by {difference:.1e} of their spread",
+            f"{arguments.model}, {count} tokens, us a step: {times}; logits differ by "
+            f"{difference:.1e} of their spread",
             flush=True,
         )
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"

@@ -1,8 +1,11 @@
-"""A linear layer's method in the shape that vLLM and SGLang ask for: create_weights, process_weights_after_loading, apply.
+"""A linear layer's method in the shape that vLLM and SGLang ask for: create_weights,
+process_weights_after_loading, apply.
 
-Their linear layers own the weight and call such an object for the product. Products that are in the cache run tuned, all others run as
-they do now; nothing is tuned or compiled while requests are served. In vLLM, return a TunedLinearMethod from a quantization config's
-get_quant_method() for its LinearBase layers; here a small layer of that shape stands for theirs, and `python serving_linear.py` runs it."""
+Their linear layers own the weight and call such an object for the product. Products that are in the
+cache run tuned, all others run as they do now; nothing is tuned or compiled while requests are
+served. In vLLM, return a TunedLinearMethod from a quantization config's get_quant_method() for its
+LinearBase layers; here a small layer of that shape stands for theirs, and `python
+serving_linear.py` runs it."""
 
 import torch
 
@@ -10,7 +13,8 @@ import tunedgemm.torch
 
 
 class TunedLinearMethod:
-    """For weights of float32, float16 or bfloat16, of shape (outputs of this rank, inputs of this rank)."""
+    """For weights of float32, float16 or bfloat16, of shape (outputs of this rank, inputs of this
+    rank)."""
 
     def create_weights(
         self,

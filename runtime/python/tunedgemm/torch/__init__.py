@@ -1,40 +1,48 @@
-"""Operators of PyTorch that multiply by tuned kernels, on the CPU and on NVIDIA GPUs. Needs PyTorch 2.10 or later.
+"""Operators of PyTorch that multiply by tuned kernels, on the CPU and on NVIDIA GPUs. Needs PyTorch
+2.10 or later.
 
     import torch, tunedgemm.torch
     y = torch.ops.tunedgemm.linear(x, weight, bias, "relu")
 
 Importing this module defines the operators, which C++ implements:
 
-    mm(a, b, *, out_dtype=None)                          a @ b of matrices
-    bmm(a, b, *, out_dtype=None)                         the same for (batch, M, K) and (batch, K, N)
+    mm(a, b, *, out_dtype=None)
+        a @ b of matrices
+    bmm(a, b, *, out_dtype=None)
+        the same for (batch, M, K) and (batch, K, N)
     addmm(input, a, b, *, beta=1, alpha=1, activation="none", out_dtype=None)
-                                                         act(alpha * a @ b + beta * input), input broadcast as by torch.addmm
+        act(alpha * a @ b + beta * input), input broadcast as by torch.addmm
     linear(input, weight, bias=None, activation="none", *, out_dtype=None)
-                                                         act(input @ weight.T + bias), input with any leading dimensions
+        act(input @ weight.T + bias), input with any leading dimensions
     scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True)
-                                                         scale_a * scale_b * a @ b + bias of float8 matrices, scales of one float32
+        scale_a * scale_b * a @ b + bias of float8 matrices, scales of one float32
     tuned_linear(input, weight, bias=None, policy="fail")
-                                                         linear if the policy finds a kernel, else torch.nn.functional.linear
+        linear if the policy finds a kernel, else torch.nn.functional.linear
 
-Each but tuned_linear has an overload `.out` with `out=` instead of out_dtype. It writes a tensor of the right shape and of any strides, and
-returns nothing, so that torch.compile can trace it. It has no derivatives. A bias or an addend has the result's type, or is converted from the inputs'.
+Each but tuned_linear has an overload `.out` with `out=` instead of out_dtype. It writes a tensor of
+the right shape and of any strides, and returns nothing, so that torch.compile can trace it. It has
+no derivatives. A bias or an addend has the result's type, or is converted from the inputs'.
 
-Element types are float64, float32, float16, bfloat16, int8 (mm and bmm; the result is int32), and float8_e4m3fn and float8_e5m2 (the
-result is float16 unless out_dtype says otherwise). Inputs and results are on one device, the current stream of which is used. A
-transposed view, a slice and a batch expanded from one matrix are passed as they are; other strides are copied first, as torch.mm does.
-float32 is computed in full precision, whatever torch.backends.cuda.matmul says. torch.autocast changes the types of tuned_linear alone.
+Element types are float64, float32, float16, bfloat16, int8 (mm and bmm; the result is int32), and
+float8_e4m3fn and float8_e5m2 (the result is float16 unless out_dtype says otherwise). Inputs and
+results are on one device, the current stream of which is used. A transposed view, a slice and a
+batch expanded from one matrix are passed as they are; other strides are copied first, as torch.mm
+does. float32 is computed in full precision, whatever torch.backends.cuda.matmul says.
+torch.autocast changes the types of tuned_linear alone.
 
-The default context of the device (tunedgemm.Context) chooses the kernels: a product without a winner is handled by $TUNEDGEMM_POLICY,
-which is to tune it. Wrong arguments and failures of the library are RuntimeErrors with the library's sentence; all threads may call the
-operators.
+The default context of the device (tunedgemm.Context) chooses the kernels: a product without a
+winner is handled by $TUNEDGEMM_POLICY, which is to tune it. Wrong arguments and failures of the
+library are RuntimeErrors with the library's sentence; all threads may call the operators.
 
-mm, bmm, addmm, linear and tuned_linear have gradients, of any order, unless there is an activation. A gradient puts Python in front of
-each call, also under torch.no_grad(), not under torch.inference_mode(). The overloads `.no_grad`, such as torch.ops.tunedgemm.mm.no_grad,
-have no derivatives and no Python. torch.compile traces all operators, with static and dynamic shapes; a FLOP counter knows them.
+mm, bmm, addmm, linear and tuned_linear have gradients, of any order, unless there is an activation.
+A gradient puts Python in front of each call, also under torch.no_grad(), not under
+torch.inference_mode(). The overloads `.no_grad`, such as torch.ops.tunedgemm.mm.no_grad, have no
+derivatives and no Python. torch.compile traces all operators, with static and dynamic shapes; a
+FLOP counter knows them.
 
-Forward-mode derivatives (dual numbers) and the transforms of torch.func (grad, jvp, vmap, hessian) are PyTorch's: there mm is torch.mm. With
-an activation, an out_dtype, int8 or float8 they are refused by NotImplementedError, as are tensors that are neither dense nor strided.
-"""
+Forward-mode derivatives (dual numbers) and the transforms of torch.func (grad, jvp, vmap, hessian)
+are PyTorch's: there mm is torch.mm. With an activation, an out_dtype, int8 or float8 they are
+refused by NotImplementedError, as are tensors that are neither dense nor strided."""
 
 import os
 

@@ -7,18 +7,22 @@ TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def external_matmul(a, b, out):
-    """Writes a @ b to out: a candidate that TorchInductor times beside its own for each mm of a compiled model.
+    """Writes a @ b to out: a candidate that TorchInductor times beside its own for each mm of a
+    compiled model.
 
         torch._inductor.config.external_matmul.append(tunedgemm.torch.external_matmul)
 
-    adds it; do so in each process that may load compiled code from TorchInductor's cache. TorchInductor compares candidates in the mode
-    "max-autotune"; with torch._inductor.config.max_autotune_gemm_backends = "ATEN" torch.mm is the only other one, and some twenty kernels
-    of Triton for each product are not compiled. Element types that the library does not multiply are left to torch.mm."""
+    adds it; do so in each process that may load compiled code from TorchInductor's cache.
+    TorchInductor compares candidates in the mode "max-autotune"; with
+    torch._inductor.config.max_autotune_gemm_backends = "ATEN" torch.mm is the only other one, and
+    some twenty kernels of Triton for each product are not compiled. Element types that the library
+    does not multiply are left to torch.mm."""
     if a.dtype in TYPES:
         torch.ops.tunedgemm.mm.out(a, b, out=out)
         return out
     return torch.mm(a, b, out=out)
 
 
-# TorchInductor registers a candidate when it first compiles, but code from its cache runs without that.
+# TorchInductor registers a candidate when it first compiles, but code from its cache runs without
+# that.
 lazy_register_extern_choice(external_matmul)

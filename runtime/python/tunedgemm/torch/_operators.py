@@ -1,5 +1,6 @@
-"""What Python adds to the operators: the shapes of results, for tracing; gradients, by the operators themselves; other derivatives and
-transforms, by PyTorch's operators; the counts of a FLOP counter."""
+"""What Python adds to the operators: the shapes of results, for tracing; gradients, by the
+operators themselves; other derivatives and transforms, by PyTorch's operators; the counts of a FLOP
+counter."""
 
 import math
 
@@ -60,7 +61,8 @@ def _linear(input, weight, bias=None, activation="none", *, out_dtype=None):
     torch._check(
         input.shape[-1] == weight.shape[1],
         lambda: (
-            f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot be multiplied"
+            f"input of shape {tuple(input.shape)} and weight of shape {tuple(weight.shape)} cannot "
+            "be multiplied"
         ),
     )
     return _new(input, weight, (*input.shape[:-1], weight.shape[0]), out_dtype)
@@ -81,7 +83,8 @@ def _out(*arguments, out, **options):
 def _refuse_unless_of_pytorch(name, a, out_dtype, activation="none"):
     if a.dtype not in FLOATS or out_dtype is not None or activation != "none":
         raise NotImplementedError(
-            f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func transforms of float8, int8, "
+            f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func "
+            "transforms of float8, int8, "
             "an out_dtype or an activation; use PyTorch's operators there"
         )
 
@@ -108,13 +111,15 @@ def _linear_of_pytorch(input, weight, bias=None, activation="none", *, out_dtype
 
 def _refuse_scaled_mm(*arguments, **options):
     raise NotImplementedError(
-        "torch.ops.tunedgemm.scaled_mm has no derivatives and no torch.func transforms; use PyTorch's operators there"
+        "torch.ops.tunedgemm.scaled_mm has no derivatives and no torch.func transforms; use "
+        "PyTorch's operators there"
     )
 
 
 def _refuse_out(*arguments, out, **options):
     raise NotImplementedError(
-        "torch.ops.tunedgemm's overloads with out= have no torch.func transforms; call those without it"
+        "torch.ops.tunedgemm's overloads with out= have no torch.func transforms; call those "
+        "without it"
     )
 
 
@@ -126,7 +131,8 @@ def _rows(x):
 def _refuse_activation(name):
     if name != "none":
         raise RuntimeError(
-            f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's activation, "
+            f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's "
+            "activation, "
             "or torch.no_grad()"
         )
 
@@ -207,7 +213,8 @@ tuned_linear_backward = _linear_backward_by(functional.linear, torch.mm)
 
 def _refuse_gradient(ctx, inputs, output):
     raise RuntimeError(
-        "scaled_mm has no gradient; call it under torch.no_grad() or with tensors that need no gradient"
+        "scaled_mm has no gradient; call it under torch.no_grad() or with tensors that need no "
+        "gradient"
     )
 
 

@@ -29,7 +29,8 @@ class _TunedProduct(torch.autograd.Function):
 
 
 def _multiply(input, weight, bias, policy):
-    """input @ weight.T + bias: exactly functional.linear, except for tensors without any peculiarity whose product a kernel serves."""
+    """input @ weight.T + bias: exactly functional.linear, except for tensors without any
+    peculiarity whose product a kernel serves."""
     if type(input) is not torch.Tensor or policy is None or forward_ad._current_level >= 0:
         return functional.linear(input, weight, bias)
     if torch.compiler.is_compiling():
@@ -47,14 +48,16 @@ def _multiply(input, weight, bias, policy):
 
 
 def _has_only_a_default_device(weight, bias):
-    """Whether the tensors are plain, and torch.set_default_device, which changes no product, is the only mode."""
+    """Whether the tensors are plain, and torch.set_default_device, which changes no product, is the
+    only mode."""
     return are_plain(weight, bias) and all(
         type(mode) is DeviceContext for mode in _get_current_function_mode_stack()
     )
 
 
 def _traced(input, weight, bias, policy):
-    """The same in torch.compile, whose graph must have one operator for any shape. An exported program has none of ours."""
+    """The same in torch.compile, whose graph must have one operator for any shape. An exported
+    program has none of ours."""
     # The flag itself, since is_exporting() is traced as true by the torch.compile of PyTorch 2.11.
     if torch.compiler._is_exporting_flag or not are_plain(weight, bias):
         return functional.linear(input, weight, bias)
@@ -62,10 +65,12 @@ def _traced(input, weight, bias, policy):
 
 
 class _Tuned:
-    """What patched layers have beside the class of layer that they were, which PyTorch's tools see: a file has a layer of that class, and so
-    has a script. A deep copy is patched."""
+    """What patched layers have beside the class of layer that they were, which PyTorch's tools see:
+    a file has a layer of that class, and so has a script. A deep copy is patched."""
 
-    _tunedgemm_policy = None  # of an unpatched layer whose class another tool has derived from ours, as a parametrization does
+    # None: an unpatched layer whose class another tool, such as a parametrization, has derived from
+    # ours.
+    _tunedgemm_policy = None
 
     def __deepcopy__(self, memo):
         twin = memo[id(self)] = type(self).__new__(type(self))
@@ -98,7 +103,8 @@ def _conv1d_forward(self, input):
 
 @functools.cache
 def _tuned(original, forward):
-    """The class of a patched layer. It has the module of the original class, since torch.fx takes layers of torch.nn as they are."""
+    """The class of a patched layer. It has the module of the original class, since torch.fx takes
+    layers of torch.nn as they are."""
     return type(
         f"Tuned{original.__name__}",
         (_Tuned, original),
@@ -116,24 +122,31 @@ def _tuned_classes() -> dict:
 
 
 def patch(model: torch.nn.Module, policy: str = "fail") -> contextlib.AbstractContextManager:
-    """Lets each torch.nn.Linear of a model use a tuned kernel for the shapes that have one; PyTorch computes the others.
+    """Lets each torch.nn.Linear of a model use a tuned kernel for the shapes that have one; PyTorch
+    computes the others.
 
-    policy: the kernels that count: "fail", winners only; "stored", any kernel in the cache file; "compile", also one that the cost model
-        chooses; "tune" tunes each new shape at its first call. As for tunedgemm.plan.
+    policy: the kernels that count: "fail", winners only; "stored", any kernel in the cache file;
+        "compile", also one that the cost model chooses; "tune" tunes each new shape at its first
+        call. As for tunedgemm.plan.
 
-    Returns a context manager whose end unpatches the model; `tunedgemm.torch.patch(model)` alone lasts until unpatch(model). Layers are
-    changed in place, by their class: parameters, state dicts, hooks and isinstance stay as they were. Conv1D of the library transformers
-    counts as a linear layer. Subclasses of torch.nn.Linear are left alone.
+    Returns a context manager whose end unpatches the model; `tunedgemm.torch.patch(model)` alone
+    lasts until unpatch(model). Layers are changed in place, by their class: parameters, state
+    dicts, hooks and isinstance stay as they were. Conv1D of the library transformers counts as a
+    linear layer. Subclasses of torch.nn.Linear are left alone.
 
-    A kernel computes a product of dense tensors of float64, float32, float16 or bfloat16 on the CPU or a GPU, in eager mode or compiled. A
-    layer is PyTorch's, to the bit, where its product has no kernel, and for all else that PyTorch's layers can do: other tensors (nested,
-    sparse, meta, subclasses), transforms of torch.func, forward-mode derivatives, autocast, modes such as a FLOP counter, torch.export, jit
-    and fx. A pickled model is one of PyTorch's; a deep copy is patched. Unpatch a model before a tool replaces layers by their exact class,
-    as torch.ao.quantization.quantize_dynamic does.
+    A kernel computes a product of dense tensors of float64, float32, float16 or bfloat16 on the CPU
+    or a GPU, in eager mode or compiled. A layer is PyTorch's, to the bit, where its product has no
+    kernel, and for all else that PyTorch's layers can do: other tensors (nested, sparse, meta,
+    subclasses), transforms of torch.func, forward-mode derivatives, autocast, modes such as a FLOP
+    counter, torch.export, jit and fx. A pickled model is one of PyTorch's; a deep copy is patched.
+    Unpatch a model before a tool replaces layers by their exact class, as
+    torch.ao.quantization.quantize_dynamic does.
 
-    The library is asked at the first call with a shape. A yes is kept for the life of the process; after a no it is asked again a second
-    later, then after twice as long each time, up to a minute. It is asked below torch.compile, which sees one operator for any shape; later
-    calls look the answer up in a table. Warm up before capturing a CUDA graph, as always. Gradients are computed by PyTorch."""
+    The library is asked at the first call with a shape. A yes is kept for the life of the process;
+    after a no it is asked again a second later, then after twice as long each time, up to a minute.
+    It is asked below torch.compile, which sees one operator for any shape; later calls look the
+    answer up in a table. Warm up before capturing a CUDA graph, as always. Gradients are computed
+    by PyTorch."""
     classes = _tuned_classes()
     for module in model.modules():
         if type(module) in classes:

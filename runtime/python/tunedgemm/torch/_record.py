@@ -45,7 +45,8 @@ COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """A product of matrices as the library distinguishes them. Leading dimensions and batch strides are in elements."""
+    """A product of matrices as the library distinguishes them. Leading dimensions and batch strides
+    are in elements."""
 
     device: torch.device
     type_a: torch.dtype
@@ -131,7 +132,8 @@ class Shapes(collections.Counter):
     """The distinct products that were recorded, a Product each, with the number of their calls."""
 
     def write(self, path):
-        """Writes a list of shapes that tune-all reads (CSV); its column `name` tells the number of calls."""
+        """Writes a list of shapes that tune-all reads (CSV); its column `name` tells the number of
+        calls."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(COLUMNS)
@@ -140,9 +142,11 @@ class Shapes(collections.Counter):
             )
 
     def tune(self, progress=True, policy="tune", context=None):
-        """Makes a plan for each product in this process, by default tuning those without a winner, the most frequent first.
+        """Makes a plan for each product in this process, by default tuning those without a winner,
+        the most frequent first.
 
-        progress, policy, context: those of tunedgemm.prepare. The operators find the winners in the cache file, of whatever context."""
+        progress, policy, context: those of tunedgemm.prepare. The operators find the winners in the
+            cache file, of whatever context."""
         prepare(
             [product.arguments() for product, _ in self.most_common()],
             progress=progress,
@@ -152,17 +156,20 @@ class Shapes(collections.Counter):
 
 
 def record():
-    """Notes the matrix products of PyTorch and of the operators here that this thread and its backward passes run in a `with` block.
+    """Notes the matrix products of PyTorch and of the operators here that this thread and its
+    backward passes run in a `with` block.
 
         with tunedgemm.torch.record() as shapes:
             model(x)
         shapes.write("shapes.csv")  # for tune-all shapes.csv
         shapes.tune(progress=True)  # or in this process
 
-    Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also as parts of other functions, of
-    element types that the library multiplies. Products within fused kernels, as of flash attention, are not, nor those in regions that
-    torch.compile has compiled: record the model before. PyTorch splits some linear layers into a product and a sum; record a patched model
-    (tunedgemm.torch.patch) to note its layers as they will be multiplied. The `with` block gives Shapes, a Counter."""
+    Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales,
+    also as parts of other functions, of element types that the library multiplies. Products within
+    fused kernels, as of flash attention, are not, nor those in regions that torch.compile has
+    compiled: record the model before. PyTorch splits some linear layers into a product and a sum;
+    record a patched model (tunedgemm.torch.patch) to note its layers as they will be multiplied.
+    The `with` block gives Shapes, a Counter."""
     return _Recorder()
 
 
@@ -194,7 +201,8 @@ class _Recorder(TorchDispatchMode):
 
 
 def _if_served(input, weight, bias=None, policy="fail"):
-    """Patched layers under modes and with subclasses of tensors are PyTorch's, but a recorder sees them whole."""
+    """Patched layers under modes and with subclasses of tensors are PyTorch's, but a recorder sees
+    them whole."""
     if isinstance(_get_current_dispatch_mode(), _Recorder) and are_plain(input, weight, bias):
         return OPS.tuned_linear.no_grad(input, weight, bias, policy)
     return None
@@ -204,7 +212,8 @@ LIBRARY.impl(OPS.tuned_linear.if_served, _if_served, "Python")
 
 
 def _layout(x):
-    """The letter, leading dimension and batch stride of a matrix or batch; those of a contiguous copy if it has no layout."""
+    """The letter, leading dimension and batch stride of a matrix or batch; those of a contiguous
+    copy if it has no layout."""
     rows, columns = x.shape[-2:]
     batch_stride = x.stride(0) if x.dim() == 3 and x.shape[0] > 1 else 0
     layout = _core.layout_of(rows, columns, *x.stride()[-2:])
