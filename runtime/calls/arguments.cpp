@@ -99,11 +99,10 @@ void check_size(const Struct* partial, const char* name) {
   }
 }
 
-template <class Struct, class Initialize>
-Struct complete(const Struct* partial, const char* name, Initialize initialize) {
+template <class Struct>
+Struct complete(const Struct* partial, const char* name) {
   check_size(partial, name);
   Struct whole;
-  initialize(&whole);
   std::memcpy(&whole, partial, partial->struct_size);
   whole.struct_size = sizeof(Struct);
   return whole;
@@ -171,10 +170,7 @@ void refuse(const std::string& message) {
 }
 
 tunedgemm_problem complete(const tunedgemm_problem* problem) {
-  return complete(problem, "problem", [](tunedgemm_problem* whole) {
-    tunedgemm_problem_init(whole, 0, 0, 0, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                           TUNEDGEMM_TYPE_F32);
-  });
+  return complete(problem, "problem");
 }
 
 tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index) {
@@ -190,7 +186,7 @@ tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index) {
 }
 
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers) {
-  return complete(buffers, "buffers", tunedgemm_buffers_init);
+  return complete(buffers, "buffers");
 }
 
 void check_size(const tunedgemm_plan_info* info) {
@@ -202,11 +198,9 @@ void check_size(const tunedgemm_problem* problem) {
 }
 
 ContextOptions checked_options(const tunedgemm_context_options* caller_options) {
-  tunedgemm_context_options whole;
-  tunedgemm_context_options_init(&whole);
-  if (caller_options != nullptr) {
-    whole = complete(caller_options, "context_options", tunedgemm_context_options_init);
-  }
+  const tunedgemm_context_options whole = caller_options == nullptr
+                                              ? tunedgemm_context_options()
+                                              : complete(caller_options, "context_options");
   refuse_unknown("backend of the options", whole.backend, name_of_backend);
   refuse_unknown("rigor of the options", whole.rigor, name_of_rigor);
   const std::optional<Policy> policy = checked_policy(whole.policy);
@@ -239,8 +233,7 @@ PlanOptions checked_options(const tunedgemm_plan_options* caller_options) {
   if (caller_options == nullptr) {
     return {};
   }
-  const tunedgemm_plan_options whole =
-      complete(caller_options, "plan_options", tunedgemm_plan_options_init);
+  const tunedgemm_plan_options whole = complete(caller_options, "plan_options");
   refuse_unknown("launch regime of the options", whole.launch_regime, name_of<LaunchRegime>);
   refuse_below_zero("accepted_loss", whole.accepted_loss);
   return {.policy = checked_policy(whole.policy),

@@ -239,9 +239,7 @@ class Preparation {
   };
 
   Preparation(Context& context, const tunedgemm::internal::PlanOptions& options)
-      : context_(context), options_(options) {
-    tunedgemm_buffers_init(&buffers_);
-  }
+      : context_(context), options_(options) {}
 
   Result prepare(const tunedgemm_problem* list, size_t index) {
     Result result;
@@ -276,7 +274,7 @@ class Preparation {
 
   Context& context_;
   const tunedgemm::internal::PlanOptions& options_;
-  tunedgemm_buffers buffers_;  // with null pointers, which have every alignment
+  const tunedgemm_buffers buffers_{};  // null pointers, which have every alignment
   std::unordered_map<CallKey, Result> results_;
 };
 
@@ -290,7 +288,6 @@ tunedgemm_plan_info info_of(const Plan& plan) {
   using tunedgemm::internal::Origin;
   const tunedgemm::internal::KernelOrigin& origin = plan.origin;
   tunedgemm_plan_info info;
-  tunedgemm_plan_info_init(&info);
   info.origin = static_cast<tunedgemm_plan_origin>(origin.kind);
   info.workspace_bytes = static_cast<size_t>(plan.launch.workspace_bytes);
   info.tuned_m = origin.tuned_m;
@@ -322,29 +319,16 @@ bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buff
 }  // namespace
 
 void tunedgemm_context_options_init(tunedgemm_context_options* options) {
-  *options = tunedgemm_context_options{};
-  options->struct_size = sizeof *options;
+  *options = {};
 }
 
 void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n, int64_t k,
                             tunedgemm_type type_a, tunedgemm_type type_b, tunedgemm_type type_d) {
-  *problem = tunedgemm_problem{};
-  problem->struct_size = sizeof *problem;
-  problem->m = m;
-  problem->n = n;
-  problem->k = k;
-  problem->batch = 1;
-  problem->type_a = type_a;
-  problem->type_b = type_b;
-  problem->type_d = type_d;
-  problem->numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+  *problem = {.m = m, .n = n, .k = k, .type_a = type_a, .type_b = type_b, .type_d = type_d};
 }
 
 void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {
-  *buffers = tunedgemm_buffers{};
-  buffers->struct_size = sizeof *buffers;
-  buffers->alpha = 1;
-  buffers->slope = 0.01f;
+  *buffers = {};
 }
 
 tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
@@ -403,8 +387,7 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
 }
 
 void tunedgemm_plan_options_init(tunedgemm_plan_options* options) {
-  *options = tunedgemm_plan_options{};
-  options->struct_size = sizeof *options;
+  *options = {};
 }
 
 tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
@@ -482,9 +465,7 @@ size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
 }
 
 void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
-  *info = tunedgemm_plan_info{};
-  info->struct_size = sizeof *info;
-  info->tuned_with = "";
+  *info = {};
 }
 
 tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_plan_info* info) {

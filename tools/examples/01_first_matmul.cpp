@@ -9,7 +9,7 @@ int main() {
   using tunedgemm::Matrix;
   const std::int64_t m = 512, n = 128, k = 256;
   std::vector<float> a(m * k, 1.0f), b(k * n, 2.0f), d(m * n);
-  const tunedgemm::Context context({.backend = tunedgemm::Backend::kHost});
+  const tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST});
   tunedgemm::tuned_matmul(context, Matrix(a.data(), m, k), Matrix(b.data(), k, n),
                           Matrix(d.data(), m, n));
   std::printf("d[0] = %g\n", d[0]);

@@ -13,10 +13,10 @@ int main() {
   bias[0] = 200.0f;
 
   const tunedgemm::Context context(
-      {.backend = tunedgemm::Backend::kHost, .rigor = tunedgemm::Rigor::kQuick});
-  const auto [problem, buffers] = tunedgemm::product(
-      Matrix(a.data(), m, k), Matrix(b.data(), k, n), Matrix(d.data(), m, n),
-      {.bias_per_column = bias.data(), .activation = tunedgemm::Activation::kRelu});
+      {.backend = TUNEDGEMM_BACKEND_HOST, .rigor = TUNEDGEMM_RIGOR_QUICK});
+  const auto [problem, buffers] =
+      tunedgemm::call_of(Matrix(a.data(), m, k), Matrix(b.data(), k, n), Matrix(d.data(), m, n),
+                         {.bias_per_column = bias.data(), .activation = TUNEDGEMM_ACTIVATION_RELU});
   const tunedgemm::Plan plan = context.plan(problem, buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 

@@ -14,9 +14,9 @@ int main() {
   std::filesystem::remove(file);
 
   for (const char* moment : {"first", "second"}) {
-    tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
+    tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                                 .cache_path = file.c_str(),
-                                .rigor = tunedgemm::Rigor::kQuick});
+                                .rigor = TUNEDGEMM_RIGOR_QUICK});
     tunedgemm::tuned_matmul(context, Matrix(a.data(), m, k), Matrix(b.data(), k, n),
                             Matrix(d.data(), m, n));
     std::printf("%s context:\n%s\n", moment, context.report().c_str());

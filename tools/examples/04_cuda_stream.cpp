@@ -26,9 +26,9 @@ int main() {
   cudaStream_t stream = nullptr;
   cudaStreamCreate(&stream);
 
-  tunedgemm::Context context({.backend = tunedgemm::Backend::kCuda});
+  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_CUDA});
   const auto [problem, buffers] =
-      tunedgemm::product(Matrix(a, m, k), Matrix(b, k, n), Matrix(d, m, n));
+      tunedgemm::call_of(Matrix(a, m, k), Matrix(b, k, n), Matrix(d, m, n));
   const tunedgemm::Plan plan = context.plan(problem, buffers);
   std::printf("%s\n", std::string(plan.description()).c_str());
 

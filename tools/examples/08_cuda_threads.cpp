@@ -17,8 +17,7 @@ int main() {
   }
   const std::int64_t size = 512;
   const std::vector<float> ones(size * size, 1.0f);
-  tunedgemm::Context context(
-      {.backend = tunedgemm::Backend::kCuda, .rigor = tunedgemm::Rigor::kQuick});
+  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_CUDA, .rigor = TUNEDGEMM_RIGOR_QUICK});
   std::atomic<int> right{0};
   const auto serve = [&] {
     float *a = nullptr, *d = nullptr;

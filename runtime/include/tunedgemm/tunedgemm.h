@@ -33,12 +33,17 @@
 #else
 #define TUNEDGEMM_API
 #endif
-/* In C++ an enumeration holds every number of this type, as it does in C. */
+/* In C++ an enumeration holds every number of this type, as it does in C, and the members of
+ * structs have the default values that the _init functions set in C. */
 #ifdef __cplusplus
 #define TUNEDGEMM_INT32 : int32_t
+#define TUNEDGEMM_DEFAULT(value) = value
+#define TUNEDGEMM_ZERO = {}
 extern "C" {
 #else
 #define TUNEDGEMM_INT32
+#define TUNEDGEMM_DEFAULT(value)
+#define TUNEDGEMM_ZERO
 #endif
 /** @endcond */
 
@@ -116,29 +121,31 @@ typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
  * There is no transpose flag: the transpose of a row-major matrix is a column-major one. Leading
  * dimensions and batch strides are in elements; 0 means packed. D must not overlap itself. */
 typedef struct tunedgemm_problem {
-  size_t struct_size;              /**< sizeof(tunedgemm_problem) */
-  int64_t m;                       /**< Rows of op(A), C and D. */
-  int64_t n;                       /**< Columns of op(B), C and D. */
-  int64_t k;                       /**< Columns of op(A) and rows of op(B). */
-  int64_t batch;                   /**< Number of products; 1 unless batched. */
-  tunedgemm_type type_a;           /**< Element type of A. */
-  tunedgemm_type type_b;           /**< Element type of B. */
-  tunedgemm_type type_d;           /**< Element type of C, D and the bias. */
-  tunedgemm_order order_a;         /**< Layout of op(A). */
-  tunedgemm_order order_b;         /**< Layout of op(B). */
-  tunedgemm_order order_c;         /**< Layout of C. */
-  tunedgemm_order order_d;         /**< Layout of D. */
-  int64_t lda;                     /**< Leading dimension of A. */
-  int64_t ldb;                     /**< Leading dimension of B. */
-  int64_t ldc;                     /**< Leading dimension of C. */
-  int64_t ldd;                     /**< Leading dimension of D. */
-  int64_t batch_stride_a;          /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_b;          /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_c;          /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_d;          /**< From one D to the next. */
-  tunedgemm_activation activation; /**< Applied last, before rounding to D's type. */
-  tunedgemm_bias bias;             /**< Whether a bias is added, and along which dimension. */
-  tunedgemm_numerics numerics;     /**< Arithmetic of products and sums. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_problem)); /**< Of this struct. */
+  int64_t m TUNEDGEMM_ZERO;                                        /**< Rows of op(A), C and D. */
+  int64_t n TUNEDGEMM_ZERO;           /**< Columns of op(B), C and D. */
+  int64_t k TUNEDGEMM_ZERO;           /**< Columns of op(A) and rows of op(B). */
+  int64_t batch TUNEDGEMM_DEFAULT(1); /**< Number of products; 1 unless batched. */
+  tunedgemm_type type_a TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Element type of A. */
+  tunedgemm_type type_b TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Element type of B. */
+  tunedgemm_type type_d
+      TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Element type of C, D and the bias. */
+  tunedgemm_order order_a TUNEDGEMM_ZERO;    /**< Layout of op(A). */
+  tunedgemm_order order_b TUNEDGEMM_ZERO;    /**< Layout of op(B). */
+  tunedgemm_order order_c TUNEDGEMM_ZERO;    /**< Layout of C. */
+  tunedgemm_order order_d TUNEDGEMM_ZERO;    /**< Layout of D. */
+  int64_t lda TUNEDGEMM_ZERO;                /**< Leading dimension of A. */
+  int64_t ldb TUNEDGEMM_ZERO;                /**< Leading dimension of B. */
+  int64_t ldc TUNEDGEMM_ZERO;                /**< Leading dimension of C. */
+  int64_t ldd TUNEDGEMM_ZERO;                /**< Leading dimension of D. */
+  int64_t batch_stride_a TUNEDGEMM_ZERO;     /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_b TUNEDGEMM_ZERO;     /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_c TUNEDGEMM_ZERO;     /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_d TUNEDGEMM_ZERO;     /**< From one D to the next. */
+  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
+  tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
+  tunedgemm_numerics numerics
+      TUNEDGEMM_DEFAULT(TUNEDGEMM_NUMERICS_DEFAULT); /**< Arithmetic of products and sums. */
 } tunedgemm_problem;
 
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no activation, no bias,
@@ -155,19 +162,23 @@ TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  * layout. Padding between rows of D (columns, if column-major) is never touched and may hold other
  * data. If K or alpha is 0, A, B and their scales may be NULL or hold NaN; so may C if beta is 0. */
 typedef struct tunedgemm_buffers {
-  size_t struct_size;     /**< sizeof(tunedgemm_buffers) */
-  const void* a;          /**< A. */
-  const void* b;          /**< B. */
-  const void* c;          /**< C. Not read if beta is 0. */
-  void* d;                /**< D; every element is written, and nothing else. */
-  const void* bias;       /**< The bias; ignored unless the problem has one. */
-  const float* scale_a;   /**< One value in device memory, read by the kernel; NULL for 1. */
-  const float* scale_b;   /**< One value in device memory, read by the kernel; NULL for 1. */
-  double alpha;           /**< Factor of the product, in the accumulator's type (f64 for S32). */
-  double beta;            /**< Factor of C, likewise. */
-  float slope;            /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
-  void* workspace;        /**< Optional; see tunedgemm_plan_workspace_bytes(). */
-  size_t workspace_bytes; /**< Size of `workspace`, which is not used if it is too small. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_buffers)); /**< Of this struct. */
+  const void* a TUNEDGEMM_ZERO;                                    /**< A. */
+  const void* b TUNEDGEMM_ZERO;                                    /**< B. */
+  const void* c TUNEDGEMM_ZERO;                                    /**< C. Not read if beta is 0. */
+  void* d TUNEDGEMM_ZERO;          /**< D; every element is written, and nothing else. */
+  const void* bias TUNEDGEMM_ZERO; /**< The bias; ignored unless the problem has one. */
+  const float* scale_a
+      TUNEDGEMM_ZERO; /**< One value in device memory, read by the kernel; NULL for 1. */
+  const float* scale_b
+      TUNEDGEMM_ZERO; /**< One value in device memory, read by the kernel; NULL for 1. */
+  double alpha
+      TUNEDGEMM_DEFAULT(1); /**< Factor of the product, in the accumulator's type (f64 for S32). */
+  double beta TUNEDGEMM_ZERO;           /**< Factor of C, likewise. */
+  float slope TUNEDGEMM_DEFAULT(0.01f); /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
+  void* workspace TUNEDGEMM_ZERO;       /**< Optional; see tunedgemm_plan_workspace_bytes(). */
+  size_t workspace_bytes
+      TUNEDGEMM_ZERO; /**< Size of `workspace`, which is not used if it is too small. */
 } tunedgemm_buffers;
 
 /** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. `buffers` must not be NULL. */
@@ -244,14 +255,15 @@ typedef enum tunedgemm_launch_regime TUNEDGEMM_INT32 {
 
 /** Options of a plan. */
 typedef struct tunedgemm_plan_options {
-  size_t struct_size;      /**< sizeof(tunedgemm_plan_options) */
-  tunedgemm_policy policy; /**< On a miss. TUNE and FAIL also act on plans without a winner. */
-  tunedgemm_launch_regime launch_regime; /**< Calls without a plan are isolated. */
-  const char* name; /**< Shown with the request in the view `missing`, or NULL. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_options)); /**< Of this struct. */
+  tunedgemm_policy policy
+      TUNEDGEMM_ZERO; /**< On a miss. TUNE and FAIL also act on plans without a winner. */
+  tunedgemm_launch_regime launch_regime TUNEDGEMM_ZERO; /**< Calls without a plan are isolated. */
+  const char* name TUNEDGEMM_ZERO; /**< Shown with the request in the view `missing`, or NULL. */
   /** With policies TUNE and COMPILE: a stored kernel that was tuned for another M is used, and
    * nothing is tuned or compiled, if it is expected to take at most this share longer than the
    * winner would; 0.05 is 5 %. 0: TUNE tunes, COMPILE accepts 5 %. */
-  double accepted_loss;
+  double accepted_loss TUNEDGEMM_ZERO;
 } tunedgemm_plan_options;
 
 /** Sets the defaults: the context's policy, isolated, no name, no accepted loss. `options` must not
@@ -345,24 +357,25 @@ typedef enum tunedgemm_plan_origin TUNEDGEMM_INT32 {
 /** The kernel that a plan runs now, and its tuning. Call tunedgemm_plan_info_init() first. Unless
  * the origin is TUNED or STALE, the members that are said to be of the tuning are 0 or "". */
 typedef struct tunedgemm_plan_info {
-  size_t struct_size;           /**< sizeof(tunedgemm_plan_info) */
-  tunedgemm_plan_origin origin; /**< Where the kernel comes from. */
-  int32_t candidates;           /**< Of the tuning: how many candidates it tried. */
-  double median_us;             /**< Of the tuning: the kernel's median time, in microseconds. */
-  double low_us;                /**< Of the tuning: the 20th percentile of the times. */
-  double high_us;               /**< Of the tuning: the 80th percentile of the times. */
-  double default_us;            /**< Of the tuning: the untuned default; 0 if not measured. */
-  double naive_us;              /**< Of the tuning: the naive kernel; 0 if not measured. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_info)); /**< Of this struct. */
+  tunedgemm_plan_origin origin TUNEDGEMM_ZERO; /**< Where the kernel comes from. */
+  int32_t candidates TUNEDGEMM_ZERO;           /**< Of the tuning: how many candidates it tried. */
+  double median_us TUNEDGEMM_ZERO; /**< Of the tuning: the kernel's median time, in microseconds. */
+  double low_us TUNEDGEMM_ZERO;    /**< Of the tuning: the 20th percentile of the times. */
+  double high_us TUNEDGEMM_ZERO;   /**< Of the tuning: the 80th percentile of the times. */
+  double default_us TUNEDGEMM_ZERO; /**< Of the tuning: the untuned default; 0 if not measured. */
+  double naive_us TUNEDGEMM_ZERO;   /**< Of the tuning: the naive kernel; 0 if not measured. */
   /** The share of time by which the kernel is expected to take longer than the winner of a tuning
    * would: 0 of NOTHING and TUNED, at least 0 of OTHER_M, -1 (unknown) of the others. */
-  double expected_loss;
-  double expected_us; /**< Of OTHER_M: the expected time; else 0. */
+  double expected_loss TUNEDGEMM_ZERO;
+  double expected_us TUNEDGEMM_ZERO; /**< Of OTHER_M: the expected time; else 0. */
   /** Of OTHER_M: the M (if D is column-major, the N) that the kernel was tuned for; else 0. */
-  int64_t tuned_m;
-  size_t workspace_bytes; /**< As tunedgemm_plan_workspace_bytes() returns it. */
-  int64_t tuned_at;       /**< Of the tuning: its end, in seconds since 1970 (UTC). */
-  double spent_seconds;   /**< Of the tuning: how long it took. */
-  const char* tuned_with; /**< Of the tuning: the compiler. Lives as long as the plan. */
+  int64_t tuned_m TUNEDGEMM_ZERO;
+  size_t workspace_bytes TUNEDGEMM_ZERO; /**< As tunedgemm_plan_workspace_bytes() returns it. */
+  int64_t tuned_at TUNEDGEMM_ZERO;     /**< Of the tuning: its end, in seconds since 1970 (UTC). */
+  double spent_seconds TUNEDGEMM_ZERO; /**< Of the tuning: how long it took. */
+  const char* tuned_with
+      TUNEDGEMM_DEFAULT(""); /**< Of the tuning: the compiler. Lives as long as the plan. */
 } tunedgemm_plan_info;
 
 /** Sets `struct_size`, `tuned_with` to "" and the rest to 0. `info` must not be NULL. */
@@ -400,18 +413,19 @@ typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
 
 /** Options of a context. */
 typedef struct tunedgemm_context_options {
-  size_t struct_size;        /**< sizeof(tunedgemm_context_options) */
-  tunedgemm_backend backend; /**< The kind of device. */
-  int32_t ordinal;           /**< The number of the CUDA device in the driver's list. */
-  int32_t host_threads;      /**< At most 1024; 0: $TUNEDGEMM_THREADS, else all available cores. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_context_options)); /**< Of this struct. */
+  tunedgemm_backend backend TUNEDGEMM_ZERO; /**< The kind of device. */
+  int32_t ordinal TUNEDGEMM_ZERO; /**< The number of the CUDA device in the driver's list. */
+  int32_t host_threads
+      TUNEDGEMM_ZERO; /**< At most 1024; 0: $TUNEDGEMM_THREADS, else all available cores. */
   /** The cache file, "" for memory only. NULL: $TUNEDGEMM_CACHE, else tunedgemm/tunedgemm.db in
    * $XDG_CACHE_HOME, else in ~/.cache. It holds executable code: use only files you trust. */
-  const char* cache_path;
-  tunedgemm_policy policy; /**< On a miss. */
-  tunedgemm_rigor rigor;   /**< The limit of one tuning. */
+  const char* cache_path TUNEDGEMM_ZERO;
+  tunedgemm_policy policy TUNEDGEMM_ZERO; /**< On a miss. */
+  tunedgemm_rigor rigor TUNEDGEMM_ZERO;   /**< The limit of one tuning. */
   /** The time limit, with compilation; 0: $TUNEDGEMM_TUNE_SECONDS, else the rigor's. */
-  double tune_seconds;
-  int32_t tune_candidates; /**< The limit of candidates; 0: the rigor's. */
+  double tune_seconds TUNEDGEMM_ZERO;
+  int32_t tune_candidates TUNEDGEMM_ZERO; /**< The limit of candidates; 0: the rigor's. */
 } tunedgemm_context_options;
 
 /** Sets the defaults, which are all 0 or NULL. `options` must not be NULL. */

@@ -2,6 +2,8 @@
 // version of the shared library.
 
 #include <cstddef>
+#include <string>
+#include <type_traits>
 
 #include "tests/support/catch.h"
 #include "tunedgemm/tunedgemm.h"
@@ -102,4 +104,71 @@ TEST_CASE("The layout of tunedgemm_plan_options is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, launch_regime) == 12);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, name) == 16);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_options, accepted_loss) == 24);
+}
+
+namespace {
+
+// Whether the structs are equal in each of the members.
+template <class Struct, class... Members>
+bool are_equal(const Struct& left, const Struct& right, Members Struct::*... members) {
+  static_assert(std::is_standard_layout_v<Struct> && std::is_trivially_copyable_v<Struct>);
+  return ((left.*members == right.*members) && ...);
+}
+
+}  // namespace
+
+TEST_CASE("The members have the defaults in C++ that the _init functions set in C") {
+  tunedgemm_problem problem{.batch = 7, .lda = 8};
+  tunedgemm_problem_init(&problem, 2, 3, 4, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_BF16,
+                         TUNEDGEMM_TYPE_F32);
+  using Problem = tunedgemm_problem;
+  CHECK(are_equal(
+      {.m = 2, .n = 3, .k = 4, .type_a = TUNEDGEMM_TYPE_F16, .type_b = TUNEDGEMM_TYPE_BF16},
+      problem, &Problem::struct_size, &Problem::m, &Problem::n, &Problem::k, &Problem::batch,
+      &Problem::type_a, &Problem::type_b, &Problem::type_d, &Problem::order_a, &Problem::order_b,
+      &Problem::order_c, &Problem::order_d, &Problem::lda, &Problem::ldb, &Problem::ldc,
+      &Problem::ldd, &Problem::batch_stride_a, &Problem::batch_stride_b, &Problem::batch_stride_c,
+      &Problem::batch_stride_d, &Problem::activation, &Problem::bias, &Problem::numerics));
+  CHECK(problem.struct_size == sizeof problem);
+  CHECK(problem.batch == 1);
+  CHECK(problem.lda == 0);
+  CHECK(problem.numerics == TUNEDGEMM_NUMERICS_DEFAULT);
+
+  tunedgemm_buffers buffers{.alpha = 7, .beta = 8};
+  tunedgemm_buffers_init(&buffers);
+  using Buffers = tunedgemm_buffers;
+  CHECK(are_equal({}, buffers, &Buffers::struct_size, &Buffers::a, &Buffers::b, &Buffers::c,
+                  &Buffers::d, &Buffers::bias, &Buffers::scale_a, &Buffers::scale_b,
+                  &Buffers::alpha, &Buffers::beta, &Buffers::slope, &Buffers::workspace,
+                  &Buffers::workspace_bytes));
+  CHECK(buffers.struct_size == sizeof buffers);
+  CHECK(buffers.alpha == 1);
+  CHECK(buffers.beta == 0);
+  CHECK(buffers.slope == 0.01f);
+
+  tunedgemm_plan_options plan_options{.accepted_loss = 7};
+  tunedgemm_plan_options_init(&plan_options);
+  using PlanOptions = tunedgemm_plan_options;
+  CHECK(are_equal({}, plan_options, &PlanOptions::struct_size, &PlanOptions::policy,
+                  &PlanOptions::launch_regime, &PlanOptions::name, &PlanOptions::accepted_loss));
+  CHECK(plan_options.struct_size == sizeof plan_options);
+
+  tunedgemm_plan_info info{.median_us = 7, .tuned_with = nullptr};
+  tunedgemm_plan_info_init(&info);
+  using Info = tunedgemm_plan_info;
+  CHECK(std::string(info.tuned_with).empty());
+  CHECK(std::string(Info().tuned_with).empty());
+  CHECK(are_equal({}, info, &Info::struct_size, &Info::origin, &Info::candidates, &Info::median_us,
+                  &Info::low_us, &Info::high_us, &Info::default_us, &Info::naive_us,
+                  &Info::expected_loss, &Info::expected_us, &Info::tuned_m, &Info::workspace_bytes,
+                  &Info::tuned_at, &Info::spent_seconds));
+  CHECK(info.struct_size == sizeof info);
+
+  tunedgemm_context_options options{.ordinal = 7, .cache_path = ""};
+  tunedgemm_context_options_init(&options);
+  using Options = tunedgemm_context_options;
+  CHECK(are_equal({}, options, &Options::struct_size, &Options::backend, &Options::ordinal,
+                  &Options::host_threads, &Options::cache_path, &Options::policy, &Options::rigor,
+                  &Options::tune_seconds, &Options::tune_candidates));
+  CHECK(options.struct_size == sizeof options);
 }

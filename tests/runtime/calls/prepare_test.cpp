@@ -18,17 +18,17 @@ namespace {
 
 // Compiles nothing, so that the linked-in kernel serves every problem.
 tunedgemm::Context quick_context() {
-  return tunedgemm::Context({.backend = tunedgemm::Backend::kHost,
+  return tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST,
                              .host_threads = 1,
                              .cache_path = "",
-                             .policy = tunedgemm::Policy::kStored});
+                             .policy = TUNEDGEMM_POLICY_STORED});
 }
 
 std::vector<tunedgemm_problem> problems_of_sizes(const std::vector<std::int64_t>& sizes) {
   std::vector<tunedgemm_problem> problems;
   problems.reserve(sizes.size());
   for (const std::int64_t m : sizes) {
-    problems.push_back(tunedgemm::Problem{.m = m, .n = 5, .k = 6}.c_struct());
+    problems.push_back({.m = m, .n = 5, .k = 6});
   }
   return problems;
 }
@@ -122,9 +122,7 @@ TEST_CASE("A preparation that is stopped makes no more plans, and is no failure"
 TEST_CASE("A problem that occurs again has the same plan, and makes no other") {
   const auto context = quick_context();
   const auto problems = problems_of_sizes({4, 7, 4});
-  tunedgemm_plan_options options;
-  tunedgemm_plan_options_init(&options);
-  options.launch_regime = TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK;
+  const tunedgemm_plan_options options{.launch_regime = TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK};
   Reports reports;
   CHECK(tunedgemm_prepare(context.get(), problems.data(), 3, &options, &Reports::add, &reports) ==
         TUNEDGEMM_STATUS_OK);
@@ -137,18 +135,18 @@ TEST_CASE("A problem that occurs again has the same plan, and makes no other") {
 }
 
 TEST_CASE("A problem that occurs again after its failure is not tried again") {
-  const tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
+  const tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                                     .host_threads = 1,
                                     .cache_path = "",
-                                    .policy = tunedgemm::Policy::kFail});
+                                    .policy = TUNEDGEMM_POLICY_FAIL});
   const tunedgemm::Problem problem{.m = 4, .n = 5, .k = 6};
   const std::vector<tunedgemm::Problem> problems{problem, problem};
   std::vector<std::string> messages;
   const auto make_plan = [&](const tunedgemm::Progress& progress) {
-    CHECK(progress.status == tunedgemm::Status::kNotTuned);
+    CHECK(progress.status == TUNEDGEMM_STATUS_NOT_TUNED);
     messages.emplace_back(progress.message);
     // Would let a second attempt succeed.
-    context.plan(problem, {}, {.policy = tunedgemm::Policy::kStored});
+    context.plan(problem, {}, {.policy = TUNEDGEMM_POLICY_STORED});
   };
   CHECK_THROWS_AS(context.prepare(problems, {}, make_plan), tunedgemm::Error);
   REQUIRE(messages.size() == 2);
@@ -171,9 +169,7 @@ TEST_CASE("A preparation refuses wrong arguments, and takes the list of an earli
   CHECK(tunedgemm_prepare(context.get(), nullptr, 1, nullptr, &Reports::add, &reports) ==
         TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   auto problems = problems_of_sizes({4, 7, 8});
-  tunedgemm_plan_options options;
-  tunedgemm_plan_options_init(&options);
-  options.accepted_loss = -1;
+  const tunedgemm_plan_options options{.accepted_loss = -1};
   CHECK(tunedgemm_prepare(context.get(), problems.data(), 1, &options, &Reports::add, &reports) ==
         TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK(reports.all.empty());
@@ -206,8 +202,8 @@ TEST_CASE("A C++ program prepares problems with a callable of its own") {
     context.prepare(problems, {}, [&](const tunedgemm::Progress& progress) {
       CHECK(progress.index == done++);
       CHECK(progress.count == 2);
-      REQUIRE(progress.plan);
-      CHECK(progress.plan->info().origin == tunedgemm::PlanOrigin::kLinkedIn);
+      REQUIRE(progress.plan != nullptr);
+      CHECK(tunedgemm::Plan(progress.plan).info().origin == TUNEDGEMM_PLAN_ORIGIN_LINKED_IN);
     });
     CHECK(done == 2);
   }
@@ -230,9 +226,9 @@ TEST_CASE("A C++ program prepares problems with a callable of its own") {
     std::vector<tunedgemm::Status> statuses;
     const auto collect = [&](const tunedgemm::Progress& progress) {
       statuses.push_back(progress.status);
-      CHECK(progress.plan.has_value() == progress.message.empty());
+      CHECK((progress.plan != nullptr) == (*progress.message == '\0'));
     };
     CHECK_THROWS_AS(context.prepare(problems, {}, collect), tunedgemm::Error);
-    CHECK(statuses == std::vector{tunedgemm::Status::kInvalidArgument, tunedgemm::Status::kOk});
+    CHECK(statuses == std::vector{TUNEDGEMM_STATUS_INVALID_ARGUMENT, TUNEDGEMM_STATUS_OK});
   }
 }

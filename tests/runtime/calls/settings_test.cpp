@@ -124,11 +124,11 @@ TEST_CASE("A value in the environment that cannot be used is refused by its name
 
 TEST_CASE("A function of the program receives the messages, among them that a call tunes") {
   const CollectedLog log;
-  const tunedgemm::Context context({.backend = tunedgemm::Backend::kHost,
+  const tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                                     .host_threads = 1,
                                     .cache_path = "",
-                                    .policy = tunedgemm::Policy::kTune,
-                                    .rigor = tunedgemm::Rigor::kQuick,
+                                    .policy = TUNEDGEMM_POLICY_TUNE,
+                                    .rigor = TUNEDGEMM_RIGOR_QUICK,
                                     .tune_seconds = 1});
   const std::vector<float> a(8 * 10, 1), b(10 * 9, 1);
   std::vector<float> d(8 * 9, std::nanf(""));

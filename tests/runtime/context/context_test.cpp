@@ -17,6 +17,7 @@
 #include "tunedgemm/tunedgemm.hpp"
 
 using Catch::Matchers::ContainsSubstring;
+using Matrices = tunedgemm::internal::HostCall;
 using tunedgemm::internal::EnvironmentVariable;
 using tunedgemm::internal::TemporaryFolder;
 
@@ -27,23 +28,15 @@ struct Cache {
   std::string path = (folder.path() / "cache.db").string();
 };
 
-tunedgemm::Context host_context(const char* path, tunedgemm::Policy policy) {
-  return tunedgemm::Context({.backend = tunedgemm::Backend::kHost,
+tunedgemm::Context host_context(const char* path, tunedgemm_policy policy) {
+  return tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST,
                              .host_threads = 2,
                              .cache_path = path,
                              .policy = policy,
-                             .rigor = tunedgemm::Rigor::kQuick,
+                             .rigor = TUNEDGEMM_RIGOR_QUICK,
                              .tune_seconds = 30,
                              .tune_candidates = 2});
 }
-
-struct Matrices : tunedgemm::internal::HostCall {
-  using HostCall::HostCall;
-  tunedgemm::Buffers buffers() const {
-    const tunedgemm_buffers given = HostCall::buffers();
-    return {.a = given.a, .b = given.b, .d = given.d};
-  }
-};
 
 // Reserved addresses, which the CPU cannot access, like GPU memory.
 struct NoAccess {
@@ -61,7 +54,7 @@ tunedgemm::Status status_of(auto body) {
   } catch (const tunedgemm::Error& error) {
     return error.status();
   }
-  return tunedgemm::Status::kOk;
+  return TUNEDGEMM_STATUS_OK;
 }
 
 }  // namespace
@@ -71,11 +64,11 @@ TEST_CASE("A call tunes, and the next process uses the cache without compiling")
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   Matrices matrices(37, 53, 29);
   {
-    const auto context = host_context(cache.path.c_str(), tunedgemm::Policy::kTune);
+    const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE);
     tunedgemm::tuned_matmul(context, problem, matrices.buffers());
     CHECK(matrices.is_right());
   }
-  const auto context = host_context(cache.path.c_str(), tunedgemm::Policy::kFail);
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
   Matrices again(37, 53, 29);
   tunedgemm::tuned_matmul(context, problem, again.buffers());
   CHECK(again.is_right());
@@ -87,11 +80,11 @@ TEST_CASE("A call tunes, and the next process uses the cache without compiling")
 
 TEST_CASE("Policy fail refuses problems without a winner and names the remedy") {
   const Cache cache;
-  const auto context = host_context(cache.path.c_str(), tunedgemm::Policy::kFail);
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_FAIL);
   Matrices matrices(4, 5, 6);
   CHECK(status_of([&] {
           tunedgemm::tuned_matmul(context, {.m = 4, .n = 5, .k = 6}, matrices.buffers());
-        }) == tunedgemm::Status::kNotTuned);
+        }) == TUNEDGEMM_STATUS_NOT_TUNED);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring(cache.path) &&
                                             ContainsSubstring("m=4 n=5 k=6") &&
                                             ContainsSubstring("tune-all"));
@@ -99,13 +92,13 @@ TEST_CASE("Policy fail refuses problems without a winner and names the remedy") 
 
 TEST_CASE("A cache that cannot be used does not fail a call") {
   Matrices matrices(8, 8, 8);
-  const auto context = host_context("/proc/no-such-folder/cache.db", tunedgemm::Policy::kCompile);
+  const auto context = host_context("/proc/no-such-folder/cache.db", TUNEDGEMM_POLICY_COMPILE);
   tunedgemm::tuned_matmul(context, {.m = 8, .n = 8, .k = 8}, matrices.buffers());
   CHECK(matrices.is_right());
 }
 
 TEST_CASE("Empty problems give the results of BLAS") {
-  const auto context = host_context("", tunedgemm::Policy::kCompile);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   SECTION("no rows: nothing is touched, pointers may be null") {
     tunedgemm::tuned_matmul(context, {.m = 0, .n = 5, .k = 6}, {});
   }
@@ -136,7 +129,7 @@ TEST_CASE("Empty problems give the results of BLAS") {
 }
 
 TEST_CASE("The linked-in kernel reads neither A nor B of any batch index if alpha is 0") {
-  const auto context = host_context("", tunedgemm::Policy::kStored);
+  const auto context = host_context("", TUNEDGEMM_POLICY_STORED);
   std::vector<float> d(12, std::nanf(""));
   tunedgemm::tuned_matmul(context, {.m = 2, .n = 2, .k = 2, .batch = 3},
                           {.d = d.data(), .alpha = 0});
@@ -144,8 +137,8 @@ TEST_CASE("The linked-in kernel reads neither A nor B of any batch index if alph
 }
 
 TEST_CASE("The linked-in kernel uses alpha and beta in the accumulator's type, as others do") {
-  const auto linked_in = host_context("", tunedgemm::Policy::kStored);
-  const auto compiled = host_context("", tunedgemm::Policy::kCompile);
+  const auto linked_in = host_context("", TUNEDGEMM_POLICY_STORED);
+  const auto compiled = host_context("", TUNEDGEMM_POLICY_COMPILE);
   const float one = 1, tiny = 1e-30f;
   for (const auto& [alpha, beta] :
        {std::pair(1e308, 1.0), std::pair(1e-300, 1.0), std::pair(1.0, 1e308)}) {
@@ -165,12 +158,12 @@ TEST_CASE("The linked-in kernel uses alpha and beta in the accumulator's type, a
 }
 
 TEST_CASE("A column-major D is its row-major transpose") {
-  const auto context = host_context("", tunedgemm::Policy::kCompile);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(5, 7, 9);
   Matrices transposed(5, 7, 9);
   tunedgemm::tuned_matmul(context, {.m = 5, .n = 7, .k = 9}, matrices.buffers());
   tunedgemm::tuned_matmul(context,
-                          {.m = 5, .n = 7, .k = 9, .order_d = tunedgemm::Order::kColumnMajor},
+                          {.m = 5, .n = 7, .k = 9, .order_d = TUNEDGEMM_ORDER_COLUMN_MAJOR},
                           transposed.buffers());
   for (std::size_t row = 0; row < 5; ++row) {
     for (std::size_t column = 0; column < 7; ++column) {
@@ -181,11 +174,11 @@ TEST_CASE("A column-major D is its row-major transpose") {
 
 // problem_test.cpp and call_test.cpp test further refusals.
 TEST_CASE("The error for a wrong call names the wrong value") {
-  const auto context = host_context("", tunedgemm::Policy::kCompile);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   const Matrices matrices(8, 8, 8);
   const auto refused = [&](const tunedgemm::Problem& problem, const tunedgemm::Buffers& buffers) {
     CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
-          tunedgemm::Status::kInvalidArgument);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   CHECK_THAT(refused({.m = -8, .n = 8, .k = 8}, matrices.buffers()), ContainsSubstring("M is -8"));
@@ -199,11 +192,11 @@ TEST_CASE("The error for a wrong call names the wrong value") {
 
 TEST_CASE(
     "Memory that cannot be read is refused by the first launch, whatever was refused before") {
-  const auto context = host_context("", tunedgemm::Policy::kStored);
+  const auto context = host_context("", TUNEDGEMM_POLICY_STORED);
   const Matrices matrices(4, 4, 4);
   const auto refused = [&](const tunedgemm::Buffers& buffers) {
     CHECK(status_of([&] { tunedgemm::tuned_matmul(context, {.m = 4, .n = 4, .k = 4}, buffers); }) ==
-          tunedgemm::Status::kInvalidArgument);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   CHECK_THAT(refused({}), ContainsSubstring("null"));
@@ -213,10 +206,10 @@ TEST_CASE(
 }
 
 TEST_CASE("A number outside its enumeration is refused, whatever was called before") {
-  const auto context = host_context("", tunedgemm::Policy::kCompile);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(8, 8, 8);
-  const tunedgemm_buffers buffers = matrices.buffers().c_struct();
-  tunedgemm_problem problem = tunedgemm::Problem{.m = 8, .n = 8, .k = 8}.c_struct();
+  const tunedgemm_buffers buffers = matrices.buffers();
+  tunedgemm_problem problem = tunedgemm::Problem{.m = 8, .n = 8, .k = 8};
   const auto status = [&] { return tunedgemm_matmul(context.get(), &problem, &buffers, nullptr); };
   REQUIRE(status() == TUNEDGEMM_STATUS_OK);
   for (const std::int32_t number : {256, 0x10000, 0xff00, 127, -1}) {
@@ -238,10 +231,10 @@ TEST_CASE("A number outside its enumeration is refused, whatever was called befo
 }
 
 TEST_CASE("A stream on the host is refused, before a tuning and after it") {
-  auto context = host_context("", tunedgemm::Policy::kTune);
+  auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
   Matrices matrices(4, 4, 4);
-  const tunedgemm_buffers buffers = matrices.buffers().c_struct();
-  const tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
+  const tunedgemm_buffers buffers = matrices.buffers();
+  const tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4};
   int not_a_stream = 0;
   const auto refused = [&](tunedgemm_status status) {
     CHECK(status == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
@@ -258,10 +251,10 @@ TEST_CASE("A stream on the host is refused, before a tuning and after it") {
 }
 
 TEST_CASE("Structs of another size are extended or refused") {
-  const auto context = host_context("", tunedgemm::Policy::kCompile);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices matrices(4, 4, 4);
-  tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4}.c_struct();
-  tunedgemm_buffers buffers = matrices.buffers().c_struct();
+  tunedgemm_problem problem = tunedgemm::Problem{.m = 4, .n = 4, .k = 4};
+  tunedgemm_buffers buffers = matrices.buffers();
   SECTION("an older caller's shorter struct") {
     problem.struct_size = offsetof(tunedgemm_problem, activation);
     buffers.struct_size = offsetof(tunedgemm_buffers, workspace);
@@ -309,7 +302,7 @@ TEST_CASE("Structs of another size are extended or refused") {
 
 TEST_CASE("Senseless options are refused") {
   const auto refused = [](const tunedgemm::ContextOptions& options) {
-    CHECK(status_of([&] { tunedgemm::Context{options}; }) == tunedgemm::Status::kInvalidArgument);
+    CHECK(status_of([&] { tunedgemm::Context{options}; }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   CHECK_THAT(refused({.host_threads = -1}), ContainsSubstring("host_threads of the options is -1"));
@@ -318,17 +311,17 @@ TEST_CASE("Senseless options are refused") {
   for (const double seconds : {-1.0, -0.0 / 0.0, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
     CHECK_THAT(refused({.tune_seconds = seconds}), ContainsSubstring("tune_seconds"));
   }
-  CHECK_THAT(refused({.backend = static_cast<tunedgemm::Backend>(3)}),
+  CHECK_THAT(refused({.backend = static_cast<tunedgemm_backend>(3)}),
              ContainsSubstring("backend of the options is 3; use 0 (auto), 1 (host) or 2 (cuda)"));
   CHECK_THAT(
-      refused({.policy = static_cast<tunedgemm::Policy>(0x10001)}),
+      refused({.policy = static_cast<tunedgemm_policy>(0x10001)}),
       ContainsSubstring(
           "use 0 (default), 1 (tune), 2 (tune_in_background), 3 (compile), 4 (stored) or 5"));
-  CHECK_THAT(refused({.rigor = static_cast<tunedgemm::Rigor>(4)}),
+  CHECK_THAT(refused({.rigor = static_cast<tunedgemm_rigor>(4)}),
              ContainsSubstring("use 0 (default), 1 (quick), 2 (normal) or 3 (exhaustive)"));
   const EnvironmentVariable variable("TUNEDGEMM_POLICY", "sometimes");
-  CHECK(status_of([] { tunedgemm::Context({.backend = tunedgemm::Backend::kHost}); }) ==
-        tunedgemm::Status::kInvalidArgument);
+  CHECK(status_of([] { tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST}); }) ==
+        TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\"sometimes\""));
 }
 
@@ -336,12 +329,12 @@ TEST_CASE(
     "Memory that the CPU cannot read is refused before a launch, and the error names the remedy") {
   const NoAccess gpu_like;
   const auto wrong = static_cast<float*>(gpu_like.pages);
-  auto context = host_context("", tunedgemm::Policy::kTune);
+  auto context = host_context("", TUNEDGEMM_POLICY_TUNE);
   const tunedgemm::Problem problem{.m = 8, .n = 8, .k = 8};
   Matrices matrices(8, 8, 8);
   const auto refused = [&](const tunedgemm::Buffers& buffers) {
     CHECK(status_of([&] { tunedgemm::tuned_matmul(context, problem, buffers); }) ==
-          tunedgemm::Status::kInvalidArgument);
+          TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     return std::string(tunedgemm_error_message());
   };
   tunedgemm::Buffers buffers = matrices.buffers();
@@ -367,14 +360,14 @@ TEST_CASE(
     const tunedgemm::Plan plan = context.plan(problem, {});
     buffers = matrices.buffers();
     buffers.b = wrong;
-    CHECK(status_of([&] { plan.run(buffers); }) == tunedgemm::Status::kInvalidArgument);
+    CHECK(status_of([&] { plan.run(buffers); }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
     plan.run(matrices.buffers());
     CHECK(matrices.is_right());
   }
 }
 
 TEST_CASE("Many threads can use one context") {
-  const auto context = host_context("", tunedgemm::Policy::kCompile);
+  const auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int index = 0; index < 4; ++index) {
@@ -395,7 +388,7 @@ TEST_CASE("Many threads can use one context") {
 
 TEST_CASE("Threads can run a plan while it switches to the winner tuned in the background") {
   const Cache cache;
-  auto context = host_context(cache.path.c_str(), tunedgemm::Policy::kTuneInBackground);
+  auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   const tunedgemm::Plan plan = context.plan(problem, Matrices(37, 53, 29).buffers());
   constexpr int kThreads = 3;
@@ -430,31 +423,30 @@ TEST_CASE("Threads can run a plan while it switches to the winner tuned in the b
 
 TEST_CASE("A plan can have its own policy, and a const context makes it") {
   const Cache cache;
-  const auto context = host_context(cache.path.c_str(), tunedgemm::Policy::kStored);
+  const auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
   const tunedgemm::Problem problem{.m = 37, .n = 53, .k = 29};
   Matrices matrices(37, 53, 29);
   const tunedgemm::Plan plan = context.plan(problem, matrices.buffers());
   CHECK_THAT(std::string(plan.description()), ContainsSubstring("linked in"));
   CHECK(status_of([&] {
-          context.plan(problem, matrices.buffers(), {.policy = tunedgemm::Policy::kFail});
-        }) == tunedgemm::Status::kNotTuned);
-  context.plan(problem, matrices.buffers(), {.policy = tunedgemm::Policy::kTune});
+          context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_FAIL});
+        }) == TUNEDGEMM_STATUS_NOT_TUNED);
+  context.plan(problem, matrices.buffers(), {.policy = TUNEDGEMM_POLICY_TUNE});
   CHECK_THAT(std::string(plan.description()), ContainsSubstring("(tuned, "));
   plan.run(matrices.buffers());
   CHECK(matrices.is_right());
   CHECK(status_of([&] {
-          context.plan(problem, matrices.buffers(), {.policy = static_cast<tunedgemm::Policy>(6)});
-        }) == tunedgemm::Status::kInvalidArgument);
+          context.plan(problem, matrices.buffers(), {.policy = static_cast<tunedgemm_policy>(6)});
+        }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_CASE("Back-to-back launches have their own plan, and unknown launch regimes are refused") {
-  auto context = host_context("", tunedgemm::Policy::kStored);
+  auto context = host_context("", TUNEDGEMM_POLICY_STORED);
   const Matrices matrices(5, 7, 9);
   const tunedgemm_problem problem = matrices.problem();
-  const tunedgemm_buffers buffers = matrices.buffers().c_struct();
+  const tunedgemm_buffers buffers = matrices.buffers();
   const auto status_with = [&](int launches, const tunedgemm_plan** plan) {
     tunedgemm_plan_options options;
-    tunedgemm_plan_options_init(&options);
     std::memcpy(&options.launch_regime, &launches, sizeof launches);
     return tunedgemm_plan_create(context.get(), &problem, &buffers, &options, plan);
   };
@@ -472,7 +464,7 @@ TEST_CASE("A request counts launches without a winner and has the plan's name") 
   const Cache cache;
   const tunedgemm::Problem problem{.m = 5, .n = 7, .k = 9};
   {
-    auto context = host_context(cache.path.c_str(), tunedgemm::Policy::kStored);
+    auto context = host_context(cache.path.c_str(), TUNEDGEMM_POLICY_STORED);
     context.plan({.m = 300, .n = 200, .k = 100}, Matrices(300, 200, 100).buffers());
     const tunedgemm::Plan plan =
         context.plan(problem, Matrices(5, 7, 9).buffers(), {.name = "attention"});
@@ -507,7 +499,7 @@ TEST_CASE("A request counts launches without a winner and has the plan's name") 
 }
 
 TEST_CASE("A plan runs with other buffers of the same alignment classes") {
-  auto context = host_context("", tunedgemm::Policy::kCompile);
+  auto context = host_context("", TUNEDGEMM_POLICY_COMPILE);
   Matrices first(6, 6, 6);
   Matrices second(6, 6, 6);
   const tunedgemm::Plan plan = context.plan({.m = 6, .n = 6, .k = 6}, first.buffers());
@@ -516,17 +508,17 @@ TEST_CASE("A plan runs with other buffers of the same alignment classes") {
   tunedgemm::Buffers with_c = second.buffers();
   with_c.c = first.a.data();
   with_c.beta = 1;
-  CHECK(status_of([&] { plan.run(with_c); }) == tunedgemm::Status::kInvalidArgument);
+  CHECK(status_of([&] { plan.run(with_c); }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_CASE("Errors and reports are printable") {
   const TemporaryFolder folder;
   const std::string path = folder.path() / "\x1b[31m\xff" / "cache.db";
-  tunedgemm::Context context({.backend = tunedgemm::Backend::kHost, .cache_path = path.c_str()});
+  tunedgemm::Context context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = path.c_str()});
   CHECK_THAT(context.report(), ContainsSubstring("\\u001b[31m\\xff"));
   const EnvironmentVariable variable("TUNEDGEMM_POLICY", "\x1b[31m");
   CHECK(status_of([] {
-          tunedgemm::Context({.backend = tunedgemm::Backend::kHost, .cache_path = ""});
-        }) == tunedgemm::Status::kInvalidArgument);
+          tunedgemm::Context({.backend = TUNEDGEMM_BACKEND_HOST, .cache_path = ""});
+        }) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK_THAT(tunedgemm_error_message(), ContainsSubstring("\\u001b[31m"));
 }

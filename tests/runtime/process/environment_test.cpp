@@ -45,13 +45,13 @@ constexpr int kCannotBeSetUp = 77;
 
 struct Call {
   const char* name;
-  Policy policy;
+  tunedgemm_policy policy;
   bool has_winner;
 };
-constexpr Call kTune{"tune", Policy::kTune, false};
-constexpr Call kCompile{"compile", Policy::kCompile, false};
-constexpr Call kStored{"stored", Policy::kStored, false};
-constexpr Call kFail{"fail", Policy::kFail, true};
+constexpr Call kTune{"tune", TUNEDGEMM_POLICY_TUNE, false};
+constexpr Call kCompile{"compile", TUNEDGEMM_POLICY_COMPILE, false};
+constexpr Call kStored{"stored", TUNEDGEMM_POLICY_STORED, false};
+constexpr Call kFail{"fail", TUNEDGEMM_POLICY_FAIL, true};
 
 // Empty if D is right.
 std::string multiply(const Context& context) {
@@ -77,12 +77,12 @@ std::string multiply(const Context& context) {
   return "";
 }
 
-std::string call(Policy policy, const std::string& cache, int threads = 2) {
-  const Context context({.backend = Backend::kHost,
+std::string call(tunedgemm_policy policy, const std::string& cache, int threads = 2) {
+  const Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                          .host_threads = threads,
                          .cache_path = cache.c_str(),
                          .policy = policy,
-                         .rigor = Rigor::kQuick,
+                         .rigor = TUNEDGEMM_RIGOR_QUICK,
                          .tune_seconds = kBudgetSeconds,
                          .tune_candidates = 2});
   const auto begin = steady_clock::now();
@@ -152,11 +152,11 @@ class Bench {
   std::string cache(const Call& call_of) {
     std::string path = file("cache" + std::to_string(++caches_) + ".db");
     if (call_of.has_winner) {
-      const Context context({.backend = Backend::kHost,
+      const Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                              .host_threads = 2,
                              .cache_path = path.c_str(),
-                             .policy = Policy::kTune,
-                             .rigor = Rigor::kQuick,
+                             .policy = TUNEDGEMM_POLICY_TUNE,
+                             .rigor = TUNEDGEMM_RIGOR_QUICK,
                              .tune_candidates = 1});
       CHECK(multiply(context).empty());
     }
@@ -254,7 +254,7 @@ TEST_CASE("Crashing candidates cost two processes, and the third one gets a resu
       "c++", "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done; cp " + object + " $2\n");
   const std::string cache = bench.cache(kTune);
   const auto breaks = [&] { return setenv("TUNEDGEMM_CXX", program.c_str(), 1) == 0; };
-  const auto calls = [&] { return call(Policy::kTune, cache); };
+  const auto calls = [&] { return call(TUNEDGEMM_POLICY_TUNE, cache); };
   for (int crash = 0; crash < 2; ++crash) {
     CHECK_THAT(in_child(breaks, calls), Catch::Matchers::StartsWith("the process was killed"));
   }
@@ -327,14 +327,14 @@ TEST_CASE("A temporary folder left for want of descriptors is removed by a later
                 return setenv("TMPDIR", places.c_str(), 1) == 0 && next >= 0 &&
                        limit(RLIMIT_NOFILE, static_cast<rlim_t>(next) + more);
               },
-              [&] { return call(Policy::kCompile, path); }) == "");
+              [&] { return call(TUNEDGEMM_POLICY_COMPILE, path); }) == "");
     for (const auto& left : fs::directory_iterator(places)) {
       fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(1));
     }
   }
   const std::string path = bench.cache(kTune);
   CHECK(in_child([&] { return setenv("TMPDIR", places.c_str(), 1) == 0; },
-                 [&] { return call(Policy::kCompile, path); }) == "");
+                 [&] { return call(TUNEDGEMM_POLICY_COMPILE, path); }) == "");
   CHECK(fs::is_empty(places));
 }
 
@@ -353,10 +353,10 @@ TEST_CASE("A stored winner is loaded without /proc/self/fd", "[alone]") {
     return setenv("TUNEDGEMM_CXX", "/bin/false", 1) == 0;
   };
   CHECK(in_child(only_what_the_cpu_is, [&]() -> std::string {
-          Context context({.backend = Backend::kHost,
+          Context context({.backend = TUNEDGEMM_BACKEND_HOST,
                            .host_threads = 2,
                            .cache_path = cache.c_str(),
-                           .policy = Policy::kFail});
+                           .policy = TUNEDGEMM_POLICY_FAIL});
           const std::string wrong = multiply(context);
           const std::string report = context.report();
           // The stored winner of the other compiler ran, not the linked-in kernel.
@@ -375,7 +375,8 @@ TEST_CASE("Calls do without threads that cannot be started", "[alone]") {
     INFO("policy " << one.name);
     CHECK(in_child(no_processes, [&] { return call(one.policy, "", 4); }) == "");
   }
-  CHECK(in_child([] { return true; }, [] { return call(Policy::kStored, "", 100'000); }) == "");
+  CHECK(in_child([] { return true; }, [] { return call(TUNEDGEMM_POLICY_STORED, "", 100'000); }) ==
+        "");
   if (kSanitized) {
     return;  // the sanitizers reserve terabytes of addresses
   }
@@ -387,7 +388,7 @@ TEST_CASE("Calls do without threads that cannot be started", "[alone]") {
       return pages > 0 && limit(RLIMIT_AS, pages * 4096 + (mib << 20));
     };
     INFO(mib << " MiB of addresses");
-    CHECK(in_child(little_memory, [] { return call(Policy::kTune, "", 8); }) == "");
+    CHECK(in_child(little_memory, [] { return call(TUNEDGEMM_POLICY_TUNE, "", 8); }) == "");
   }
 }
 

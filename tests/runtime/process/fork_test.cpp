@@ -37,10 +37,10 @@ struct Matrices {
 
 // A context that compiles nothing, so that the linked-in kernel runs.
 Context host_context(const std::string& cache, int threads = 2) {
-  return Context({.backend = Backend::kHost,
+  return Context({.backend = TUNEDGEMM_BACKEND_HOST,
                   .host_threads = threads,
                   .cache_path = cache.c_str(),
-                  .policy = Policy::kStored});
+                  .policy = TUNEDGEMM_POLICY_STORED});
 }
 
 constexpr Problem kProblem{.m = kSize, .n = kSize, .k = kSize};
@@ -159,7 +159,7 @@ TEST_CASE("A context of the parent is refused in the child, and may be destroyed
               use();
               return false;
             } catch (const Error& error) {
-              if (error.status() != Status::kInvalidArgument ||
+              if (error.status() != TUNEDGEMM_STATUS_INVALID_ARGUMENT ||
                   std::string(error.what()).find("before fork()") == std::string::npos) {
                 return false;
               }
@@ -187,9 +187,9 @@ TEST_CASE("A process can exit with a context that it has not destroyed") {
   CHECK(status_of([&] {
           // Static and volatile: a leak checker finds the pointer, whatever the compiler optimizes.
           static const Context* volatile leaked = nullptr;
-          leaked = new Context({.backend = Backend::kHost,
+          leaked = new Context({.backend = TUNEDGEMM_BACKEND_HOST,
                                 .cache_path = cache.c_str(),
-                                .policy = Policy::kTuneInBackground});
+                                .policy = TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND});
           Matrices matrices;
           tuned_matmul(*leaked, kProblem, matrices.buffers());
           std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it tunes
@@ -203,19 +203,10 @@ TEST_CASE("A call without a context works in a child, and in its child") {
   const TemporaryFolder folder;
   const auto multiply = [] {
     Matrices matrices;
-    tunedgemm_plan_options options;
-    tunedgemm_plan_options_init(&options);
-    options.policy = TUNEDGEMM_POLICY_STORED;
+    const tunedgemm_plan_options options{.policy = TUNEDGEMM_POLICY_STORED};
     const tunedgemm_plan* plan = nullptr;
-    tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                           TUNEDGEMM_TYPE_F32);
-    tunedgemm_buffers buffers;
-    tunedgemm_buffers_init(&buffers);
-    buffers.a = matrices.a.data();
-    buffers.b = matrices.b.data();
-    buffers.d = matrices.d.data();
-    return tunedgemm_plan_create(nullptr, &problem, &buffers, &options, &plan) ==
+    const Buffers buffers = matrices.buffers();
+    return tunedgemm_plan_create(nullptr, &kProblem, &buffers, &options, &plan) ==
                TUNEDGEMM_STATUS_OK &&
            tunedgemm_run(plan, &buffers, nullptr) == TUNEDGEMM_STATUS_OK && matrices.right();
   };
