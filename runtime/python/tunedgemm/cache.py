@@ -1,13 +1,13 @@
-"""The views of a cache file, read-only: what was tuned, tried and missed. The view help explains
-their columns.
+"""The views of a cache file, read-only: what was tuned, tried and missed. The view `help` explains
+each column.
 
     import tunedgemm.cache
     for row in tunedgemm.cache.best(types="f16→f16"):
         print(row["m"], row["n"], row["k"], row["config"], row["median_us"])
 
-Each function takes the path of a file (None: the one that a context uses by default) and values of
-columns that rows must have, and returns dicts, or a DataFrame of pandas with as_frame=True. The
-file may be in use. A process of its own reads it, see _cache_reader.py."""
+Each view takes the path of a file (None: the default context's file) and the values of columns. It
+returns the rows that have these values as dicts, or as a DataFrame of pandas with as_frame=True.
+The file may be in use. A process of its own reads it, see _cache_reader.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any, Optional, Union
+from typing import Any, Literal, Union, overload
 
 from ._errors import Error, InvalidArgumentError
 
@@ -25,44 +25,61 @@ __all__ = ["best", "coverage", "default_path", "failures", "help", "missing", "s
 Path = Union[str, "os.PathLike[str]", None]
 
 
-def best(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """The winner of each product on each device: config, time, speed-up over the default, state."""
-    return _rows("best", path, as_frame, equal)
+class _View:
+    """A call returns the rows of a view of the cache file `path` in which each column named has the
+    given value: dicts, or with as_frame=True a DataFrame of pandas."""
+
+    def __init__(self, name: str, meaning: str) -> None:
+        self._name, self.__doc__ = name, meaning
+
+    @overload
+    def __call__(
+        self, path: Path = ..., *, as_frame: Literal[False] = ..., **equal: Any
+    ) -> list[dict[str, Any]]: ...
+    @overload
+    def __call__(self, path: Path = ..., *, as_frame: Literal[True], **equal: Any) -> Any: ...
+    def __call__(self, path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+        file = default_path() if path is None else pathlib.Path(path)
+        if file is None:
+            raise FileNotFoundError(
+                "there is no cache: neither TUNEDGEMM_CACHE nor HOME is set; pass the path of one"
+            )
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or "
+                "pass another path"
+            )
+        answer = _read(file, self._name, equal)
+        columns = answer["columns"]
+        if as_frame:
+            import pandas  # only those who ask for a frame need it
+
+            return pandas.DataFrame(answer["rows"], columns=columns)
+        return [dict(zip(columns, row)) for row in answer["rows"]]
 
 
-def missing(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """Products that programs ran without a winner, the most work first."""
-    return _rows("missing", path, as_frame, equal)
+best = _View(
+    "best",
+    "The winner of each problem on each device: config, time, speed-up over the default, state.",
+)
+missing = _View("missing", "The problems that programs ran without a winner, the most work first.")
+trials = _View(
+    "trials",
+    "Each trial, with its time or why it failed. A file may have a million: give m, n and k.",
+)
+failures = _View("failures", "The candidates that failed, counted by device, family and reason.")
+stale = _View(
+    "stale", "The winners that were tuned with another compiler or driver than the device's last."
+)
+coverage = _View(
+    "coverage",
+    "The number of problems by state, for each device, and the share of the requested ones that "
+    "are tuned.",
+)
+help = _View("help", "The meaning and the unit of each column of each view.")
 
 
-def trials(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """Everything that was tried, with its time or why it failed. A file may have a million of
-    these: give m, n and k."""
-    return _rows("trials", path, as_frame, equal)
-
-
-def failures(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """The candidates that failed, counted by device, family and reason."""
-    return _rows("failures", path, as_frame, equal)
-
-
-def stale(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """Winners that were tuned with another compiler or driver than the device's last."""
-    return _rows("stale", path, as_frame, equal)
-
-
-def coverage(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """For each device the number of products by state, and the share of those that were asked for
-    and are tuned."""
-    return _rows("coverage", path, as_frame, equal)
-
-
-def help(path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
-    """What each view and each of its columns means, and its unit."""
-    return _rows("help", path, as_frame, equal)
-
-
-def default_path() -> Optional[pathlib.Path]:
+def default_path() -> pathlib.Path | None:
     """The file that a context without a path uses, by cache/file/location.cpp; None if there is
     neither a variable nor a home folder."""
     named = os.environ.get("TUNEDGEMM_CACHE", "")
@@ -72,26 +89,6 @@ def default_path() -> Optional[pathlib.Path]:
     if not os.path.isabs(caches):  # to be ignored, by the XDG base directory specification
         caches = os.path.join(home, ".cache")
     return pathlib.Path(caches, "tunedgemm", "tunedgemm.db") if os.path.isabs(caches) else None
-
-
-def _rows(view: str, path: Path, as_frame: bool, equal: dict[str, Any]) -> Any:
-    file = default_path() if path is None else pathlib.Path(path)
-    if file is None:
-        raise FileNotFoundError(
-            "there is no cache: neither TUNEDGEMM_CACHE nor HOME is set; pass the path of one"
-        )
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"there is no cache at {file}: nothing has been tuned or asked for with it yet, or "
-            "pass another path"
-        )
-    answer = _read(file, view, equal)
-    columns = answer["columns"]
-    if as_frame:
-        import pandas  # only those who ask for a frame need it
-
-        return pandas.DataFrame(answer["rows"], columns=columns)
-    return [dict(zip(columns, row)) for row in answer["rows"]]
 
 
 def _read(file: pathlib.Path, view: str, equal: dict[str, Any]) -> dict[str, Any]:
