@@ -11,15 +11,17 @@ median of the rounds is printed."""
 import argparse
 import statistics
 import time
+from collections.abc import Callable
 
 import torch
+
 import tunedgemm.torch
 
 ROUNDS = 21
 
 
-def calls_of(a: torch.Tensor, bias: torch.Tensor) -> dict:
-    """What is timed, by name."""
+def calls_of(a: torch.Tensor, bias: torch.Tensor) -> dict[str, Callable[[], object]]:
+    """The timed calls, by name."""
     out, plan, operators = torch.empty_like(a), tunedgemm.plan(a, a), torch.ops.tunedgemm
     return {
         "torch.mm": lambda: torch.mm(a, a),
@@ -41,7 +43,7 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
-def microseconds(call, count: int = 500) -> float:
+def microseconds(call: Callable[[], object], count: int = 500) -> float:
     """Of one call, in the mean of `count`: fewer than a GPU's queue of launches holds."""
     synchronize()
     start = time.perf_counter()

@@ -105,9 +105,8 @@ def propose(rows: list[dict], gpu: str) -> list[list[str]]:
         proposals.append(
             [
                 f"block_m={kernel.cta_tile_m} block_n={kernel.cta_tile_n} "
-                f"block_k={kernel.cta_tile_k} stages={kernel.stages} "
-                f"cluster_m={kernel.cluster_m} cluster_n={kernel.cluster_n} "
-                f"split_k={kernel.split_k} swap_ab=0"
+                f"block_k={kernel.cta_tile_k} stages={kernel.stages} cluster_m={kernel.cluster_m} "
+                f"cluster_n={kernel.cluster_n} split_k={kernel.split_k} swap_ab=0"
                 for kernel in (one["kernel"] for one in found)
             ]
         )
@@ -131,6 +130,7 @@ def bench(row: dict, configs: list[str], command: str, arguments: list[str]) -> 
             call + [f"--against={name}" for name in OTHERS] + arguments,
             capture_output=True,
             text=True,
+            check=False,
         )
         rows = json.loads(result.read_text(encoding="utf-8"))["rows"] if result.exists() else []
         return (

@@ -21,7 +21,9 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from ctypes import byref, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any
 
 try:
     import torch
@@ -43,17 +45,20 @@ LARGEST_SIZE, SAMPLE_US, PROBE_LAUNCHES, MOST_LAUNCHES, MOST_COPIES = 32768, 200
 # For each type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, the layout,
 # and the error bound of an element of D, relative to sqrt(K) plus the element's magnitude. The
 # bound is larger for fp8, because tensor cores keep only about 14 bits of a sum of fp8 products.
-KINDS = {
+KINDS: dict[str, Any] = {
     "f16": (3, "float16", 2, "f16→f16", "nn", lambda k: 2**-9),
     "e5m2": (6, "float8_e5m2", 1, "e5m2→f16 fast", "nt", lambda k: 2**-6 * (1 + k / 4096)),
 }
+Launch = Callable[[int], object]  # on one of the copies of the operands
 if not MISSING:
 
     @triton.autotune(
         key=["m", "n", "k"],
         configs=[
             triton.Config(
-                dict(BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8), num_stages=stages, num_warps=warps
+                {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8},
+                num_stages=stages,
+                num_warps=warps,
             )
             for m, n, k, stages, warps in (
                 (128, 256, 64, 3, 8),
@@ -76,7 +81,7 @@ if not MISSING:
         ],
     )
     @triton.jit
-    def triton_matmul(
+    def triton_matmul(  # type: ignore[no-untyped-def]  # Triton compiles it
         a,
         b,
         d,
@@ -108,7 +113,7 @@ if not MISSING:
         a_tile = a + rows[:, None] * a_stride_m + depth[None, :] * a_stride_k
         b_tile = b + depth[:, None] * b_stride_k + columns[None, :] * b_stride_n
         accumulators = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-        for step in range(0, tl.cdiv(k, BLOCK_K)):
+        for step in range(tl.cdiv(k, BLOCK_K)):
             accumulators = tl.dot(
                 tl.load(a_tile, mask=depth[None, :] < k - step * BLOCK_K, other=0.0),
                 tl.load(b_tile, mask=depth[:, None] < k - step * BLOCK_K, other=0.0),
@@ -204,7 +209,7 @@ class Library:
         )
 
 
-def contenders(library: Library, types: str, size: int, sets: list) -> dict:
+def contenders(library: Library, types: str, size: int, sets: list) -> dict[str, Callable[[], Any]]:
     """Maps names to makers; a maker returns a function that launches on a copy of the operands, and
     one that names the kernel."""
 
@@ -213,13 +218,14 @@ def contenders(library: Library, types: str, size: int, sets: list) -> dict:
             sets[copy],
             [stride for matrix in sets[copy] for stride in matrix.stride()],
         )
-        grid = lambda knobs: (
-            triton.cdiv(size, knobs["BLOCK_M"]) * triton.cdiv(size, knobs["BLOCK_N"]),
-        )
+
+        def grid(knobs: dict) -> tuple[int]:
+            return (triton.cdiv(size, knobs["BLOCK_M"]) * triton.cdiv(size, knobs["BLOCK_N"]),)
+
         triton_matmul[grid](a, b, d, size, size, size, *strides)
 
     addresses = [[matrix.data_ptr() for matrix in one] for one in sets]
-    makers = {
+    makers: dict[str, Callable[[], Any]] = {
         "tuned": lambda: library.contender(
             types, size, addresses, torch.cuda.current_stream().cuda_stream
         ),
@@ -229,9 +235,9 @@ def contenders(library: Library, types: str, size: int, sets: list) -> dict:
             lambda: "",
         ),
     }
-    return {
-        name: make for name, make in makers.items() if name != "cublas" or types == "f16"
-    }  # torch.matmul lacks fp8
+    if types != "f16":
+        del makers["cublas"]  # torch.matmul lacks fp8
+    return makers
 
 
 def operand_sets(types: str, size: int) -> list:
@@ -250,7 +256,7 @@ def operand_sets(types: str, size: int) -> list:
     return sets
 
 
-def graph_timer(launch, copies: int, launches: int):
+def graph_timer(launch: Launch, copies: int, launches: int) -> Callable[[], float]:
     """Returns a function that measures the time of a launch in us, from launches over the copies
     between two events in one graph."""
     graph, begin, end = (
@@ -272,7 +278,7 @@ def graph_timer(launch, copies: int, launches: int):
     return sample_us
 
 
-def admit(launch, sets: list, bound: float) -> tuple[float, float]:
+def admit(launch: Launch, sets: list, bound: float) -> tuple[float, float]:
     """Runs a graph; returns the largest error relative to the bound and the time of a launch.
     Raises for a wrong result."""
     launch(0)  # tunes, which a capture does not allow
@@ -308,7 +314,7 @@ def contender_record(
 
 def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int) -> dict:
     """Returns the row. A contender that fails is left out with a remark."""
-    row = {
+    row: dict[str, Any] = {
         "name": "",
         "types": KINDS[types][3],
         "layout": KINDS[types][4],
@@ -322,7 +328,8 @@ def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int
         "remarks": [],
         "contenders": [],
     }
-    racing, order = [], random.Random(1)
+    racing: list[Any] = []
+    order = random.Random(1)
     try:
         sets = operand_sets(types, size)
         for name, make in contenders(library, types, size, sets).items():
@@ -344,11 +351,14 @@ def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int
         for is_counted in [False] + rounds * [True]:  # a graph's first replay is slower
             for samples, sample_us in order.sample(timers, len(timers)):
                 time.sleep(cool_down_ms / 1e3)
-                samples += [sample_us()][:is_counted]
+                us = sample_us()
+                if is_counted:
+                    samples.append(us)
     except Exception as error:  # out of memory, for example
         return row | {"failure": f"{type(error).__name__}: {error}"}
-    for name, _, kernel, error, _, samples in racing:
-        row["contenders"].append(contender_record(name, kernel(), samples, size, error))
+    for name, _, kernel, largest_error, _, samples in racing:
+        record = contender_record(name, kernel(), samples, size, largest_error)
+        row["contenders"].append(record)
         row["remarks"] += [f"{name} runs {kernel()}"] * bool(kernel())
         row["kernel"] = kernel() if name == "tuned" else row["kernel"]
     return row if row["kernel"] else row | {"failure": row["remarks"][0]}
@@ -457,9 +467,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json or options.plot:  # complete after every row
             file.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.plot:
-        status |= subprocess.run(
-            [sys.executable, ROOT / "tools" / "plot_bench.py", file, "-o", options.plot]
-        ).returncode
+        plot = [sys.executable, ROOT / "tools" / "plot_bench.py", file, "-o", options.plot]
+        status |= subprocess.run(plot, check=False).returncode
     return status
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the tests under the address,
-# undefined behaviour and thread sanitizers, the tests that compare speeds, tune-all under mpirun and Slurm, the Python package's wheel,
-# and ten seconds of fuzzing per program.
+# Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the
+# tests under the address, undefined behaviour and thread sanitizers, the tests that compare speeds, tune-all
+# under mpirun and Slurm, ruff and mypy, the Python package's wheel, and ten seconds of fuzzing per program.
 #
 #   bash tools/check.sh [--yes]
 #
@@ -48,6 +48,14 @@ ctest --test-dir build/test -L speed --output-on-failure
 
 say "tune-all under mpirun, and in a Slurm cluster of three nodes that the test starts"
 ctest --test-dir build/test -R '^cluster_' --output-on-failure
+
+say "Python: ruff and mypy"
+if install_from_pypi "${python_build_packages[@]}" "${python_check_packages[@]}"; then
+  build_python_package
+  tools/lint_python.sh "$python_package"
+else
+  echo "check.sh: SKIPPED, because PyPI cannot be reached"
+fi
 
 say "The Python package, as pip builds it"
 if install_from_pypi "${python_build_packages[@]}"; then

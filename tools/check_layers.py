@@ -53,10 +53,9 @@ def is_kernel_code(name: str) -> bool:
     """Files that kernel compilers read; host halves include them by their path from the root."""
     path = pathlib.PurePath(name)
     is_shared_header = path.name in {"shape.h", "vector.h"} or path.parent.name == "common"
-    return (
-        name in KERNEL_TABLES
-        or bool(KERNEL_FOLDER.match(name))
-        and (path.suffix in {".cu", ".cuh", ".cc"} or path.suffix == ".h" and is_shared_header)
+    return name in KERNEL_TABLES or (
+        bool(KERNEL_FOLDER.match(name))
+        and (path.suffix in {".cu", ".cuh", ".cc"} or (path.suffix == ".h" and is_shared_header))
     )
 
 

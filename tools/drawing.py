@@ -5,6 +5,7 @@ import html
 import io
 import pathlib
 import sys
+from typing import Any
 
 
 def fail(message: str, cause: Exception | None = None) -> SystemExit:
@@ -13,14 +14,14 @@ def fail(message: str, cause: Exception | None = None) -> SystemExit:
     return stop
 
 
-def load_pyplot():
+def load_pyplot() -> Any:
     """matplotlib.pyplot without a display, set up for reproducible pictures."""
     try:
         import matplotlib
     except ImportError as error:
         raise fail(
-            "matplotlib is missing (Debian: apt-get install python3-matplotlib, "
-            f"then /usr/bin/python3 {sys.argv[0]})",
+            "matplotlib is missing (Debian: apt-get install python3-matplotlib, then "
+            f"/usr/bin/python3 {sys.argv[0]})",
             error,
         ) from error
     matplotlib.use("Agg")
@@ -54,13 +55,13 @@ def readable(svg: str, title: str, description: str) -> str:
         1,
     )
     return (
-        f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n <title '
-        f'id="title">{html.escape(title)}</title>\n'
+        f'{head}<svg role="img" aria-labelledby="title description" {attributes}>\n'
+        f' <title id="title">{html.escape(title)}</title>\n'
         f' <desc id="description">{html.escape(description)}</desc>{body}'
     )
 
 
-def save(figure, prefix: str, title: str, description: str) -> None:
+def save(figure: Any, prefix: str, title: str, description: str) -> None:
     """Writes PREFIX.png and PREFIX.svg. The title says what the picture shows, the description what
     it says."""
     vectors = io.StringIO()

@@ -25,7 +25,7 @@ fi
 git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' '*.cc' '*.cu' '*.cuh' |
   xargs -0 -P "$(nproc)" -n 20 "$formatter" "${mode[@]}"
 
-ruff=$(command -v "$python_venv/bin/ruff" || command -v ruff || true)
+ruff=$(python_program ruff)
 if [[ -z "$ruff" ]]; then
   echo "format.sh: Python files are SKIPPED, because ruff is missing (pip install ruff)" >&2
   exit

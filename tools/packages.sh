@@ -20,7 +20,9 @@ python_build_packages=('nanobind>=3.1' "jaxlib>=0.10; python_version >= '3.11'")
 # shellcheck disable=SC2034
 python_test_packages=("jax>=0.10; python_version >= '3.11'" ml_dtypes numpy pytest pytest-xdist)
 # shellcheck disable=SC2034
-python_check_packages=('ruff>=0.17')
+python_check_packages=('mypy>=2.4' 'ruff>=0.17')
+# The package as an installation has it, but with the shared library of build/test.
+readonly python_package=build/test/python
 
 # install_missing PACKAGE... installs the packages that are missing and prints their names. On a terminal it asks first, unless
 # $assume_yes is 1; if the answer is no, the script ends.
@@ -67,6 +69,20 @@ install_from_pypi() {
 configure_python() {
   cmake --preset test -DTUNEDGEMM_PYTHON=ON -DPython_EXECUTABLE="$PWD/$python_venv/bin/python" \
     -Dnanobind_DIR="$("$python_venv/bin/python" -m nanobind --cmake_dir)" >/dev/null
+}
+
+# build_python_package builds the Python package in build/test and puts it together in $python_package.
+build_python_package() {
+  configure_python
+  build_quietly --preset test --target _core _core_stub tune-all tunedgemm-command
+  rm -rf "$python_package"
+  cmake --install build/test --component python --prefix "$python_package" >/dev/null
+  cp -r runtime/python/tunedgemm "$python_package"
+}
+
+# python_program NAME prints the path of a program of $python_venv, else of the path; "" if it is missing.
+python_program() {
+  command -v "$python_venv/bin/$1" || command -v "$1" || true
 }
 
 # say TEXT... prints a heading with the seconds since the script began.

@@ -17,6 +17,7 @@ import json
 import math
 import pathlib
 from dataclasses import dataclass
+from typing import Any
 
 from drawing import fail, load_pyplot, save
 
@@ -86,11 +87,8 @@ def read_run(path: pathlib.Path, label: str) -> Run:
         rows = [row for row in document["rows"] if row["contenders"]]
         for row in rows:
             check_row(row)
-        run = Run(
-            label,
-            *(document[key] for key in ("device", "vendor", "compiler", "began_at", "rounds")),
-            rows,
-        )
+        keys = ("device", "vendor", "compiler", "began_at", "rounds")
+        run = Run(label=label, rows=rows, **{key: document[key] for key in keys})
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
@@ -152,7 +150,7 @@ def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
 
 
 def draw_provider(
-    axes, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool
+    axes: Any, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool
 ) -> None:
     is_ours = provider == "tuned"
     on_top = 4 if is_ours else 3
@@ -177,7 +175,7 @@ def draw_provider(
         axes.vlines(x, low, high, color=colour, linewidth=1, zorder=on_top - 2)
 
 
-def draw_panel(axes, runs: list[Run], panel: tuple[str, str], only_panel: bool) -> None:
+def draw_panel(axes: Any, runs: list[Run], panel: tuple[str, str], only_panel: bool) -> None:
     rows_of = {
         run.label: [row for row in run.rows if (row["types"], row["layout"]) == panel]
         for run in runs
@@ -219,8 +217,10 @@ def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
     return (
         f"{what} on {devices}",
-        f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 to "
-        "p80",
+        (
+            f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 "
+            "to p80"
+        ),
     )
 
 

@@ -11,6 +11,7 @@ Needs matplotlib (Debian: python3-matplotlib).
 
 import json
 import pathlib
+from typing import Any
 
 from drawing import fail, load_pyplot, parse_command_line, save
 
@@ -47,7 +48,7 @@ def colour_of(contender: dict) -> str:
     ]
 
 
-def draw_panel(axes, row: dict) -> None:
+def draw_panel(axes: Any, row: dict) -> None:
     contenders = row["contenders"]
     tflops = [contender["tflops"] for contender in contenders]
     for step, (contender, speed) in enumerate(zip(contenders, tflops)):
@@ -94,8 +95,8 @@ def draw(document: dict, prefix: str) -> None:
     figure.text(
         0.2 / width,
         1 - 0.45 / height,
-        f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; "
-        "×: speedup over the previous step",
+        f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; ×: speedup over "
+        "the previous step",
         fontsize=10,
         color="#555555",
         va="top",

@@ -10,6 +10,7 @@ The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-
 
 import json
 import pathlib
+from typing import Any
 
 from drawing import fail, load_pyplot, parse_command_line, save
 
@@ -39,7 +40,7 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def draw_panel(axes, order: dict, document: dict) -> None:
+def draw_panel(axes: Any, order: dict, document: dict) -> None:
     from matplotlib.colors import ListedColormap
 
     colours = [[0] * document["tiles_n"] for _ in range(document["tiles_m"])]
@@ -99,8 +100,7 @@ def draw(document: dict, prefix: str) -> None:
         "The tiles of D in the order in which they are computed: "
         + ", ".join(
             f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} "
-            "of A and "
-            f"{counted(order['first_wave']['columns'], 'column')} of B)"
+            f"of A and {counted(order['first_wave']['columns'], 'column')} of B)"
             for order in orders
         ),
     )

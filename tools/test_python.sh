@@ -19,13 +19,6 @@ if [[ "${1:-}" == --torch || "${TUNEDGEMM_TEST_TORCH:-0}" == 1 ]]; then
   timeout 900 "$python_venv/bin/pip" install --quiet --disable-pip-version-check 'torch>=2.10' ||
     echo "test_python.sh: PyTorch's tests are SKIPPED, because it cannot be installed"
 fi
-configure_python
-build_quietly --preset test --target _core _core_stub tune-all tunedgemm-command
-
-# The package as an installation has it, but with the shared library of build/test.
-readonly package=build/test/python
-rm -rf "$package"
-cmake --install build/test --component python --prefix "$package" >/dev/null
-cp -r runtime/python/tunedgemm "$package"
-LD_LIBRARY_PATH=$PWD/build/test/runtime PYTHONPATH=$PWD/$package \
+build_python_package
+LD_LIBRARY_PATH=$PWD/build/test/runtime PYTHONPATH=$PWD/$python_package \
   "$python_venv/bin/pytest" --quiet -p no:cacheprovider -n 2 --dist loadfile runtime/python/tests

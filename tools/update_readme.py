@@ -17,7 +17,6 @@ import sys
 
 from plot_model_step import read as read_model_step
 
-
 # A speedup this many times as large or as small as the median is an outlier.
 OUTLIER = 1.5
 
@@ -84,7 +83,7 @@ def tuned(row: dict) -> dict:
 def mean_text(ratios: dict[int | str, float], name: str) -> str:
     """The geometric mean and the minimum of our speedups, given by size or layer."""
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-    least = min(ratios, key=ratios.get)
+    least = min(ratios, key=lambda of: ratios[of])
     spread = f"geometric mean; least {ratios[least]:.2f}, at {least}"
     return f"{mean:.2f} times as fast as {name} ({spread})"
 
@@ -98,8 +97,8 @@ def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> 
     }
     usual = [ratio for of, ratio in ratios.items() if of not in outliers]
     text = (
-        f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} "
-        f"in {len(usual)} of {len(ratios)}"
+        f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} in "
+        f"{len(usual)} of {len(ratios)}"
     )
     for of, ratio in outliers.items():
         left_out = sum(
@@ -149,8 +148,10 @@ def roofline_text(contender: dict) -> str:
 
 def types_table(rows: list[dict]) -> list[str]:
     lines = [
-        "| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x "
-        "default | x best, back to back |",
+        (
+            "| M = N = K | types | time | TFLOP/s | of the roofline | cuBLASLt's best | x best | x "
+            "default | x best, back to back |"
+        ),
         "|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
@@ -218,7 +219,7 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     if not file.is_file():
         return []
     run = read_run(file)
-    ratios: dict[str, dict[int, float]] = {}
+    ratios: dict[str, dict[int | str, float]] = {}
     for row in run["rows"]:
         us = {contender["contender"]: contender["median_us"] for contender in row["contenders"]}
         if {"tuned", "triton"} <= us.keys():
@@ -232,9 +233,11 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     return [
         f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)",
         "",
-        "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 configs, "
-        "in one process with "
-        f"ours, launched back to back ({rounds_text(run)}). {found}.",
+        (
+            "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 "
+            f"configs, in one process with ours, launched back to back ({rounds_text(run)}). "
+            f"{found}."
+        ),
         "",
     ]
 
@@ -262,10 +265,9 @@ def models(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
     return "\n\n".join(
         f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the "
-        "model, random weights, "
-        f"on an {run['device']}; {tokens_text(run)} tokens: {speedups} times as fast, the best way "
-        "with this library beside the best without."
-        f"\n\n![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
+        f"model, random weights, on an {run['device']}; {tokens_text(run)} tokens: {speedups} "
+        "times as fast, the best way with this library beside the best without.\n\n"
+        f"![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
         for name, (run, speedups) in model_steps(folder).items()
     )
 
@@ -283,14 +285,16 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     )
     return "\n".join(
         [
-            f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes "
-            f"from {rows[0]['m']} to {rows[-1]['m']} cubed: "
-            f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
-            f"{len(layer_ratios)} layers of well-known networks: "
-            f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. "
-            f"Steps of {tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned "
-            f"products beside the best without: {models}. [All results, and how they were "
-            f"measured]({place}/README.md).",
+            (
+                f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes "
+                f"from {rows[0]['m']} to {rows[-1]['m']} cubed: "
+                f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
+                f"{len(layer_ratios)} layers of well-known networks: "
+                f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. Steps of "
+                f"{tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned products "
+                f"beside the best without: {models}. [All results, and how they were "
+                f"measured]({place}/README.md)."
+            ),
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
         ]
@@ -298,7 +302,7 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
 
 
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
-    runs = squares, ladder, types, layers = [
+    runs = squares, _, types, layers = [
         read_run(folder / f"{name}.json", "kernel", "tflops")
         for name in ("squares", "ladder", "types", "layers")
     ]
@@ -308,42 +312,51 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
     return "\n".join(
         [
-            f"Measured by the commands shown, on an {squares['device']}, {squares['compiler']}, "
-            "driver "
-            f"{squares['driver']}, {squares['vendor']}, {days}. Inputs are random and cold, "
-            "contenders are timed in interleaved rounds, and times are medians. "
-            "A small kernel runs before each launch, as other kernels do in a program, and its own "
-            "time is subtracted. "
-            "Back-to-back launches have no kernel in between and overlap.",
+            (
+                f"Measured by the commands shown, on an {squares['device']}, "
+                f"{squares['compiler']}, driver {squares['driver']}, {squares['vendor']}, {days}. "
+                "Inputs are random and cold, contenders are timed in interleaved rounds, and times "
+                "are medians. A small kernel runs before each launch, as other kernels do in a "
+                "program, and its own time is subtracted. Back-to-back launches have no kernel in "
+                "between and overlap."
+            ),
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
             "",
-            f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): "
-            f"{means_text(squares['rows'])}.",
+            (
+                f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): "
+                f"{means_text(squares['rows'])}."
+            ),
             "",
             *layers_table(layers["rows"]),
             "",
-            f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): layers "
-            "of well-known networks, "
-            f"{means_text(layers['rows'])}. Layers with a fused bias or activation are not raced "
-            "against cuBLASLt."
-            f"{left_out_text(layers['rows'])}",
+            (
+                f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): "
+                f"layers of well-known networks, {means_text(layers['rows'])}. Layers with a fused "
+                f"bias or activation are not raced against cuBLASLt.{left_out_text(layers['rows'])}"
+            ),
             "",
             *types_table(types["rows"]),
             "",
-            "`tunedgemm bench --list tools/shapes/types.csv --back-to-back` "
-            f"({rounds_text(types)}).",
+            (
+                "`tunedgemm bench --list tools/shapes/types.csv --back-to-back` "
+                f"({rounds_text(types)})."
+            ),
             "",
             *triton_lines(folder, place),
             f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)",
             "",
-            "`tunedgemm ladder`: every kernel of the library on one problem, each checked against "
-            "a double-precision reference.",
+            (
+                "`tunedgemm ladder`: every kernel of the library on one problem, each checked "
+                "against a double-precision reference."
+            ),
             "",
             f"![The order in which tiles are computed]({place}/order.svg)",
             "",
-            "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run at "
-            "the same time, and the bytes they read.",
+            (
+                "`tunedgemm order 1152 1152 1152 --types f16 --compare`: the tiles of D that run "
+                "at the same time, and the bytes they read."
+            ),
         ]
     )
 

@@ -13,7 +13,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-import bench_heuristics  # noqa: E402
+import bench_heuristics
 
 SCRIPT = ROOT / "tools" / "bench_heuristics.py"
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"

@@ -18,7 +18,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-import bench_triton  # noqa: E402
+import bench_triton
 
 LIBRARY = sys.argv.pop() if len(sys.argv) > 1 else None
 CC = shutil.which(os.environ.get("CC", "cc"))

@@ -42,8 +42,10 @@ COMMANDS = {
         ["32x32x32", "triton-tutorial takes no part"],
     ),
     "tune-all --types f16 --m 1024 --n 4096 --k 1024 --activation leaky_relu --bias col": (
-        f"tune-all --types f16 --m 16 --n 24 --k 8 --activation leaky_relu --bias col {QUICK} "
-        "--budget-seconds 60 --candidates 3",
+        (
+            f"tune-all --types f16 --m 16 --n 24 --k 8 --activation leaky_relu --bias col {QUICK} "
+            "--budget-seconds 60 --candidates 3"
+        ),
         ["16x24x8", "leaky_relu", "bias/col"],
     ),
     "tunedgemm bench 4096 4096 4096 --types e5m2 --layout nt": (

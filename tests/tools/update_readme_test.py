@@ -106,11 +106,15 @@ class UpdateReadme(unittest.TestCase):
             "7 rounds, 20 ms",
             "| 1000 | f16→f16 nn | 4.00 us | 500 | 0.50 | 500 | 1.00 | 2.00 |",
             "| a layer | 64x64x64 nn | f16→f16 | 4.00 us | 1,234 | 0.50 | 1.50 | 2.00 |",
-            "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | 0.50 | "
-            "- | - |",
+            (
+                "| a fused layer | 3 of 32x32x32 nn bias/col relu | f16→f16 | 4.00 us | 1,234 | "
+                "0.50 | - | - |"
+            ),
             "the bound are left out: 1 for a fused layer.",
-            "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least 1.50, "
-            "at a layer)",
+            (
+                "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least "
+                "1.50, at a layer)"
+            ),
         ):
             self.assertIn(part, text)
 
@@ -120,11 +124,15 @@ class UpdateReadme(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         text = self.readme.read_text(encoding="utf-8")
         for part in (
-            "On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best of "
-            "the eight",
+            (
+                "On an A GPU, f16, 2 sizes from 1000 to 2000 cubed: 1.00 times as fast as the best "
+                "of the eight"
+            ),
             "least 1.00, at 1000)",
-            "1 layers of well-known networks: 1.50 times as fast as the best of its eight (median; "
-            "1.50 to 1.50 in 1 of 1)",
+            (
+                "1 layers of well-known networks: 1.50 times as fast as the best of its eight "
+                "(median; 1.50 to 1.50 in 1 of 1)"
+            ),
             "squares.svg)",
             "Steps of 8 tokens in PyTorch, the best way",
             "1.20 times as fast (2 blocks of a model) and",

@@ -9,6 +9,7 @@ import textwrap
 import time
 
 import pytest
+
 from support import run_alone
 
 THREADS = """

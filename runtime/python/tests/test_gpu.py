@@ -4,9 +4,9 @@ wrong calls. Skipped without one."""
 import textwrap
 
 import pytest
-from support import run_alone
 
 import tunedgemm
+from support import run_alone
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -58,9 +58,8 @@ def test_an_unknown_product_in_a_capture_is_refused():
     a = draw(321, 123, dtype="float64")
     b = torch.rand((123, 77), device="cuda", dtype=torch.float64)
     out = torch.empty((321, 77), device="cuda", dtype=torch.float64)
-    with pytest.raises(tunedgemm.NotTunedError):
-        with torch.cuda.graph(torch.cuda.CUDAGraph()):
-            tunedgemm.matmul(a, b, out=out, context=context)
+    with pytest.raises(tunedgemm.NotTunedError), torch.cuda.graph(torch.cuda.CUDAGraph()):
+        tunedgemm.matmul(a, b, out=out, context=context)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")

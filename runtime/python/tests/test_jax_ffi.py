@@ -3,9 +3,9 @@ one."""
 
 import numpy
 import pytest
-from support import run_alone, run_in_threads
 
 import tunedgemm
+from support import run_alone, run_in_threads
 from tunedgemm import _core
 
 jax = pytest.importorskip("jax")
@@ -228,14 +228,14 @@ def tuned(a, b, bias=None, c=None, scale=None, **options):
 
 def check_gradients(operands, limit=1e-10, **options):
     weights = draw(plain(*operands, **options).shape, "float64")
-    gradients, expected = (
-        jax.jit(
-            jax.grad(
-                lambda *operands: (weights * one(*operands, **options)).sum(), range(len(operands))
-            )
-        )(*operands)
-        for one in (tuned, plain)
-    )
+
+    def gradients_of(one):
+        def weighted(*operands):
+            return (weights * one(*operands, **options)).sum()
+
+        return jax.jit(jax.grad(weighted, range(len(operands))))(*operands)
+
+    gradients, expected = gradients_of(tuned), gradients_of(plain)
     for gradient, wanted, operand in zip(gradients, expected, operands):
         assert gradient.dtype == operand.dtype
         check(gradient, wanted, limit)
@@ -289,15 +289,15 @@ def test_second_derivatives_and_vmapped_gradients():
     def gradients(one):
         return jax.grad(lambda a, b: one(a, b, activation="gelu_tanh").sum(), (0, 1))
 
-    vmapped, expected = (
-        jax.jit(jax.vmap(gradients(one), (0, None)))(a, b) for one in (tuned, plain)
-    )
-    for gradient, wanted in zip(vmapped, expected):
+    def vmapped(one):
+        return jax.jit(jax.vmap(gradients(one), (0, None)))(a, b)
+
+    def second(one):
+        return jax.jit(jax.jacrev(lambda a: gradients(one)(a, b)[0]))(a[0])
+
+    for gradient, wanted in zip(vmapped(tuned), vmapped(plain)):
         check(gradient, wanted, 1e-10)
-    second, expected = (
-        jax.jit(jax.jacrev(lambda a: gradients(one)(a, b)[0]))(a[0]) for one in (tuned, plain)
-    )
-    check(second, expected, 1e-10)
+    check(second(tuned), second(plain), 1e-10)
 
 
 A, B = numpy.ones((4, 3), "float32"), numpy.ones((3, 5), "float32")

@@ -6,9 +6,9 @@ import gc
 import ml_dtypes
 import numpy
 import pytest
-from support import run_in_threads
 
 import tunedgemm
+from support import run_in_threads
 
 RNG = numpy.random.default_rng()
 TYPES = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2, "bfloat16": 2e-1}

@@ -21,9 +21,10 @@ def nvidia(tmp_path, monkeypatch):
     """nvidia is a namespace package with parts in two folders."""
 
     class Spec:
-        submodule_search_locations = [
-            str(tmp_path / part / "nvidia") for part in ("first", "second")
-        ]
+        submodule_search_locations = (
+            str(tmp_path / "first" / "nvidia"),
+            str(tmp_path / "second" / "nvidia"),
+        )
 
     monkeypatch.setattr(_nvrtc.importlib.util, "find_spec", lambda name: Spec)
     return tmp_path

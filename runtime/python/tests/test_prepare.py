@@ -172,8 +172,7 @@ def test_tune_all_draws_a_line(tmp_path):
     controller, terminal = os.openpty()
     program = (
         "import tunedgemm; tunedgemm.tune_all(['--m=8,9', '--n=8', '--k=8'], "
-        f"cache={str(tmp_path / 'cache.db')!r}, device='host', "
-        "rigor='quick', candidates=2)"
+        f"cache={str(tmp_path / 'cache.db')!r}, device='host', rigor='quick', candidates=2)"
     )
     subprocess.run([sys.executable, "-c", program], stderr=terminal, check=True)
     os.close(terminal)
@@ -235,7 +234,7 @@ def test_prepare_passes_a_list_on(tmp_path, monkeypatch):
 
 
 def test_failures_of_tune_all(tmp_path):
-    with pytest.raises(tunedgemm.InvalidArgumentError, match="absent.csv cannot be read"):
+    with pytest.raises(tunedgemm.InvalidArgumentError, match=r"absent\.csv cannot be read"):
         tunedgemm.tune_all(tmp_path / "absent.csv", **TUNE)
     with pytest.raises(tunedgemm.InvalidArgumentError, match='types is "f31"; expected'):
         tunedgemm.tune_all([{**SHAPE, "types": "f31"}], **TUNE)

@@ -8,22 +8,24 @@ import functools
 import io
 import pickle
 import warnings
+from typing import ClassVar
 
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.10")
 
-import tunedgemm.torch  # noqa: E402
-from torch import func, nested, nn  # noqa: E402
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
-from torch.autograd import forward_ad  # noqa: E402
-from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
-from torch.nn.utils import parametrizations, parametrize, prune  # noqa: E402
-from torch.overrides import TorchFunctionMode  # noqa: E402
-from torch.utils import _pytree  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+from torch import func, nested, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.utils import parametrizations, parametrize, prune
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+import tunedgemm.torch
 
 OPS = torch.ops.tunedgemm
 KINDS = {}
@@ -50,7 +52,7 @@ class OfPyTorch:
 class Logged(torch.Tensor):
     """Notes the functions that it is given to."""
 
-    names = []
+    names: ClassVar[list[str]] = []
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -189,7 +191,7 @@ def reverse_of_the_bias_alone(model, x):
 
 @kind
 def inplace_on_the_result(model, x):
-    return gradients(lambda_module(model, lambda y: torch.relu_(y)), x)
+    return gradients(lambda_module(model, torch.relu_), x)
 
 
 def lambda_module(model, after):
@@ -529,7 +531,7 @@ def fake_tensors(model, x):
 @kind
 def dtensor(model, x):
     import torch.distributed as distributed
-    from torch.distributed.tensor import DTensor, Shard, distribute_module, distribute_tensor
+    from torch.distributed.tensor import Shard, distribute_module, distribute_tensor
 
     if not distributed.is_initialized():
         distributed.init_process_group("gloo", rank=0, world_size=1, store=distributed.HashStore())
@@ -780,14 +782,14 @@ def difference(found, expected, tolerance):
                 other.requires_grad,
             ):
                 return one, other
-            one, other = one.detach(), other.detach()
+            detached = one.detach(), other.detach()
             same = (
-                torch.equal(one, other)
+                torch.equal(*detached)
                 if tolerance == 0
-                else torch.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+                else torch.allclose(*detached, rtol=tolerance, atol=tolerance, equal_nan=True)
             )
             if not same:
-                return one, other
+                return detached
         elif one != other:
             return one, other
     return None
@@ -858,19 +860,27 @@ def test_operators_are_right_or_refuse(name, layer):
 
 
 def test_transforms_of_other_operators():
+    def jvp(f, *arguments):
+        return func.jvp(f, arguments, arguments)
+
+    def jacrev(f, *arguments):
+        return func.jacrev(f)(*arguments)
+
+    def hessian(f, first, *rest):
+        return func.hessian(lambda t: f(t, *rest).square().sum())(first)
+
+    def vmap(f, *arguments):
+        return func.vmap(f)(*[torch.stack([t, t * 2]) for t in arguments])
+
     a, b, bias = draw(4, 6), draw(6, 5), draw(5)
     for one, other, *arguments in (
         (OPS.mm, torch.mm, a, b),
         (OPS.bmm, torch.bmm, a[None], b[None]),
         (OPS.addmm, torch.addmm, bias, a, b),
     ):
-        for transform in (
-            lambda f: func.jvp(f, tuple(arguments), tuple(arguments)),
-            lambda f: func.jacrev(f)(*arguments),
-            lambda f: func.hessian(lambda t: f(t, *arguments[1:]).square().sum())(arguments[0]),
-            lambda f: func.vmap(f)(*[torch.stack([t, t * 2]) for t in arguments]),
-        ):
-            assert difference(transform(one), transform(other), 1e-5) is None
+        for transform in (jvp, jacrev, hessian, vmap):
+            found, expected = transform(one, *arguments), transform(other, *arguments)
+            assert difference(found, expected, 1e-5) is None
         with forward_ad.dual_level():
             duals = [forward_ad.make_dual(t, t + 1) for t in arguments]
             found, expected = (forward_ad.unpack_dual(f(*duals)).tangent for f in (one, other))
@@ -887,7 +897,7 @@ def test_transforms_that_are_refused():
         lambda t: OPS.scaled_mm(*eights, one, one).sum() * t,
         lambda t: OPS.mm(t, b, out=out),
     ):
-        with pytest.raises(NotImplementedError, match="torch.func transforms"):
+        with pytest.raises(NotImplementedError, match=r"torch\.func transforms"):
             func.jvp(call, (a,), (a,))
     with (
         forward_ad.dual_level(),

@@ -7,12 +7,14 @@ import time
 import weakref
 
 import pytest
+
 from support import run_alone, run_in_threads
 
 torch = pytest.importorskip("torch", minversion="2.10")
 
-import tunedgemm.torch  # noqa: E402
-from torch.nn import functional  # noqa: E402
+from torch.nn import functional
+
+import tunedgemm.torch
 
 OPS = torch.ops.tunedgemm
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

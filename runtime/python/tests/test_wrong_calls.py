@@ -4,9 +4,9 @@ crashes."""
 import ml_dtypes
 import numpy
 import pytest
-from support import run_alone
 
 import tunedgemm
+from support import run_alone
 
 A, B = numpy.ones((4, 3), "float32"), numpy.ones((3, 5), "float32")
 BF16 = numpy.ones((4, 4), ml_dtypes.bfloat16)

@@ -10,7 +10,7 @@ The first call tunes this shape.
 import atexit
 
 from . import _core, _nvrtc, cache
-from ._core import Context, __version__
+from ._core import Context, Plan, __version__
 from ._errors import (
     DeviceFailedError,
     Error,
@@ -23,7 +23,7 @@ from ._errors import (
 )
 from ._plan_info import PlanInfo
 from ._prepare import prepare, tune_all
-from ._products import Plan, matmul, plan
+from ._products import matmul, plan
 
 __all__ = [
     "Context",

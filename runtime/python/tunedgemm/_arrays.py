@@ -5,18 +5,19 @@ Arrays of PyTorch, and of other libraries with DLPack's exchange interface in C,
 here."""
 
 import sys
+from typing import Any
 
 # Element types whose numpy arrays come from ml_dtypes: they are passed on as integers of the same
 # size.
 INTEGERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
-def name_of_type(dtype) -> str:
+def name_of_type(dtype: Any) -> str:
     """The name of an element type, such as "float32", of numpy or any other library."""
     return dtype.__name__ if isinstance(dtype, type) else str(dtype).removeprefix("torch.")
 
 
-def as_dlpack(array) -> tuple[object, str]:
+def as_dlpack(array: Any) -> tuple[object, str]:
     """The array for the extension module, and the name of its element type if the array itself does
     not tell it."""
     if type(array).__module__ == "numpy" and array.dtype.name in INTEGERS:
@@ -24,7 +25,7 @@ def as_dlpack(array) -> tuple[object, str]:
     return array, ""
 
 
-def why_no_dlpack(array) -> str:
+def why_no_dlpack(array: Any) -> str:
     """Why the extension module could not read the array; "" if its element type is the reason."""
     if type(array).__module__ == "numpy":
         return (
@@ -39,12 +40,12 @@ def why_no_dlpack(array) -> str:
     return f"its __dlpack__() gives a {type(given).__name__} that is no array of DLPack in memory"
 
 
-def is_immutable(array) -> bool:
+def is_immutable(array: Any) -> bool:
     """Whether its library relies on it never changing, which DLPack does not tell."""
     return _library(array) in ("jax", "jaxlib")
 
 
-def new_array(like, shape: tuple[int, ...], dtype: str):
+def new_array(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     """An array of the library and on the device of `like`."""
     if type(like).__module__ == "numpy":
         if dtype in INTEGERS:
@@ -62,11 +63,11 @@ def new_array(like, shape: tuple[int, ...], dtype: str):
     )
 
 
-def current_stream(array) -> int:
+def current_stream(array: Any) -> int:
     """The stream on which the library of a GPU's array launches its kernels; 0 for the default
     stream."""
     return sys.modules["cupy"].cuda.get_current_stream().ptr if _library(array) == "cupy" else 0
 
 
-def _library(array) -> str:
+def _library(array: Any) -> str:
     return type(array).__module__.partition(".")[0]

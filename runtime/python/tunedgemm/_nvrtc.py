@@ -5,13 +5,12 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
-from typing import Optional
 
 VARIABLE = "TUNEDGEMM_NVRTC"
 PACKAGES = ("cu13", "cuda_nvrtc")  # of nvidia-cuda-nvrtc, then of nvidia-cuda-nvrtc-cu12
 
 
-def installed_library() -> Optional[str]:
+def installed_library() -> str | None:
     """The path of libnvrtc in an installed wheel. Nothing is imported or loaded."""
     try:
         nvidia = importlib.util.find_spec("nvidia")

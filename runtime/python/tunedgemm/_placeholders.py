@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any, Optional
+from typing import Any
 
 from . import _core
 
@@ -54,7 +54,7 @@ class Placeholder:
         dtype: str,
         device: str = "host",
         transposed: bool = False,
-        strides: Optional[tuple[int, ...]] = None,
+        strides: tuple[int, ...] | None = None,
     ):
         self.shape, self.dtype, self.ndim = tuple(shape), dtype, len(shape)
         strides = _packed(self.shape, transposed) if strides is None else strides

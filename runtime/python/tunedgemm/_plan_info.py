@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from typing import Optional
+from typing import Any
 
 # By the numbers of tunedgemm_plan_origin.
 _ORIGINS = ("nothing", "tuned", "stale", "other_m", "other_device", "nearest", "model", "linked_in")
@@ -20,37 +20,37 @@ class PlanInfo:
     compiler or driver), other_m (tuned for another M), other_device (tuned on a similar device),
     nearest (of the most similar tuned product), model (the cost model's choice) or linked_in (the
     kernel in the library, which needs no compiler)."""
-    median_us: Optional[float]
+    median_us: float | None
     """The kernel's median time in microseconds, when it was tuned."""
-    low_us: Optional[float]
+    low_us: float | None
     """The 20th percentile of these times."""
-    high_us: Optional[float]
+    high_us: float | None
     """The 80th percentile of these times."""
-    default_us: Optional[float]
+    default_us: float | None
     """The untuned default's time."""
-    naive_us: Optional[float]
+    naive_us: float | None
     """The naive kernel's time."""
-    expected_loss: Optional[float]
+    expected_loss: float | None
     """The share of time by which the kernel is expected to take longer than a tuning's winner
     would; 0 of nothing and tuned."""
-    expected_us: Optional[float]
+    expected_us: float | None
     """Of other_m: the time that is expected."""
-    tuned_m: Optional[int]
+    tuned_m: int | None
     """Of other_m: the M that the kernel was tuned for."""
     workspace_bytes: int
     """The workspace that a launch can use."""
-    candidates: Optional[int]
+    candidates: int | None
     """How many candidates the tuning tried."""
-    spent_seconds: Optional[float]
+    spent_seconds: float | None
     """How long the tuning took."""
-    tuned_at: Optional[datetime.datetime]
+    tuned_at: datetime.datetime | None
     """When the tuning ended, in UTC."""
-    tuned_with: Optional[str]
+    tuned_with: str | None
     """The compiler."""
 
 
 def plan_info(
-    origin: int, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: float
+    origin: int, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: Any
 ) -> PlanInfo:
     """A tunedgemm_plan_info as Python tells it: 0 and "" mean that something is not known."""
     at = datetime.datetime.fromtimestamp(tuned_at, datetime.timezone.utc) if tuned_at else None

@@ -9,12 +9,13 @@ import re
 import signal
 import subprocess
 import tempfile
-from typing import IO, Any, Callable, Iterable, Mapping, Optional, Sequence, Union, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any, Callable, Union, overload
 
 from . import _arrays, _core
 from ._errors import Error, InvalidArgumentError, NoDeviceError
 from ._placeholders import Placeholder
-from ._products import Plan, plan
+from ._products import plan
 from ._programs import path_of
 from ._progress import Line, Progress, in_thread
 
@@ -33,14 +34,14 @@ def prepare(
     *,
     progress: Progress = ...,
     policy: str = ...,
-    context: Optional[_core.Context] = ...,
-) -> list[Plan]: ...
+    context: _core.Context | None = ...,
+) -> list[_core.Plan]: ...
 def prepare(
-    problems: Union[Path, Iterable[Any]],
+    problems: Path | Iterable[Any],
     *,
     progress: Progress = True,
     policy: str = "default",
-    context: Optional[_core.Context] = None,
+    context: _core.Context | None = None,
 ) -> Any:
     """Tunes, or loads, products before they are needed; their first calls then launch at once.
 
@@ -66,7 +67,7 @@ def prepare(
             )
         return tune_all(problems, progress=progress)
     wanted = list(problems)
-    plans: list[Any] = []
+    plans: list[_core.Plan] = []
     with Line(progress, len(wanted)) as line:
         device = None
         for problem in wanted:
@@ -82,8 +83,8 @@ def prepare(
 
 
 def _plan(
-    product: str, arguments: dict[str, Any], policy: str, context: Optional[_core.Context]
-) -> Plan:
+    product: str, arguments: dict[str, Any], policy: str, context: _core.Context | None
+) -> _core.Plan:
     try:
         return plan(**{"policy": policy, "context": context, **arguments})
     except (Error, TypeError, ValueError) as error:
@@ -183,11 +184,11 @@ def _product_text(arguments: Mapping[str, Any]) -> str:
 
 
 def tune_all(
-    work: Union[Path, Sequence[str], Iterable[Mapping[str, Any]]],
+    work: Path | Sequence[str] | Iterable[Mapping[str, Any]],
     *,
-    cache: Optional[Path] = None,
-    device: Optional[str] = None,
-    rigor: Optional[str] = None,
+    cache: Path | None = None,
+    device: str | None = None,
+    rigor: str | None = None,
     progress: Progress = True,
     **options: Any,
 ) -> list[Row]:
@@ -208,7 +209,8 @@ def tune_all(
     call continues from there."""
     options.update(cache=cache, device=device, rigor=rigor)
     with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
-        arguments = _work_arguments(work, pathlib.Path(folder)) + [
+        arguments = [
+            *_work_arguments(work, pathlib.Path(folder)),
             "--json",
             *_option_arguments(options),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Optional
+from typing import Any, Literal
 
 from . import _core
 from ._core import Context, Plan
@@ -19,7 +19,7 @@ def matmul(
     b: Any,
     *,
     bias: Any = None,
-    activation: Optional[Activation] = None,
+    activation: Activation | None = None,
     out: Any = None,
     out_dtype: Any = None,
     c: Any = None,
@@ -29,8 +29,8 @@ def matmul(
     scale_b: Any = None,
     slope: float = 0.01,
     numerics: Numerics = "default",
-    stream: Optional[int] = None,
-    context: Optional[Context] = None,
+    stream: int | None = None,
+    context: Context | None = None,
 ) -> Any:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
@@ -82,7 +82,7 @@ def plan(
     b: Any,
     *,
     bias: Any = None,
-    activation: Optional[Activation] = None,
+    activation: Activation | None = None,
     out: Any = None,
     out_dtype: Any = None,
     c: Any = None,
@@ -93,9 +93,9 @@ def plan(
     slope: float = 0.01,
     numerics: Numerics = "default",
     policy: Policy = "default",
-    name: Optional[str] = None,
+    name: str | None = None,
     accepted_loss: float = 0.0,
-    context: Optional[Context] = None,
+    context: Context | None = None,
 ) -> Plan:
     """Chooses the kernel of a product, tuning or compiling as the policy says, and launches
     nothing. Of the arrays only shapes, strides, types and alignments matter. Make plans before

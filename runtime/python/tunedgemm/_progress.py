@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Union
 
 
 class State(NamedTuple):
@@ -18,7 +18,7 @@ class State(NamedTuple):
     total: int
     product: str  # the one that begins or ends; empty at the end of prepare
     elapsed: float  # seconds
-    left: Optional[float]  # seconds, estimated; None before the first product is done
+    left: float | None  # seconds, estimated; None before the first product is done
 
 
 Progress = Union[bool, Callable[[State], object]]

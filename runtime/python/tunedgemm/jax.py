@@ -12,9 +12,10 @@ Importing it needs JAX, and a package that was built with jaxlib installed."""
 import functools
 import math
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import _core
+from ._products import Activation, Numerics
 
 try:
     import jax
@@ -47,20 +48,20 @@ def _register(version, handlers):
     if not handlers:
         raise ImportError(
             "this package was built without jaxlib, so it has no tunedgemm.jax: pip install "
-            "jaxlib, then build the package "
-            "again where pip can see it (pip install --force-reinstall --no-build-isolation)"
+            "jaxlib, then build the package again where pip can see it (pip install "
+            "--force-reinstall --no-build-isolation)"
         )
     if _numbers(version) > _numbers(jaxlib.__version__):  # JAX would not start with such handlers
         raise ImportError(
             f"this package was built with jaxlib {version}, and jaxlib {jaxlib.__version__} is "
-            "older: update JAX, or build the "
-            "package with this one (pip install --force-reinstall --no-build-isolation)"
+            "older: update JAX, or build the package with this one (pip install --force-reinstall "
+            "--no-build-isolation)"
         )
     for platform, stages in handlers.items():
         jax.ffi.register_ffi_target(_TARGET, stages, platform=platform)
 
 
-def _numbers(version) -> list[int]:
+def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
@@ -95,22 +96,22 @@ class _Operands(NamedTuple):
 
 
 def matmul(
-    a,
-    b,
+    a: Any,
+    b: Any,
     *,
-    bias=None,
-    activation="none",
-    out_dtype=None,
-    alpha=1.0,
-    beta=0.0,
-    c=None,
-    numerics="default",
-    scale_a=None,
-    scale_b=None,
-    slope=0.01,
-    transpose_a=False,
-    transpose_b=False,
-):
+    bias: Any = None,
+    activation: Activation = "none",
+    out_dtype: Any = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    c: Any = None,
+    numerics: Numerics = "default",
+    scale_a: Any = None,
+    scale_b: Any = None,
+    slope: float = 0.01,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> jax.Array:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
     The first run with these shapes and types on a device tunes their kernel, which takes seconds
@@ -171,7 +172,7 @@ def _check_name(argument, name, names):
         raise ValueError(f"{argument} is '{name}'; it may be one of: {', '.join(names)}")
 
 
-def _number(argument, value) -> float:
+def _number(argument: str, value: Any) -> float:
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
             f"{argument} is traced, but it must be a number, as it is part of the compiled "
@@ -267,7 +268,7 @@ def _extents(options, a, b):
     ] if options.transpose_b else b.shape[-2:]
 
 
-def _batch(a, b) -> int:
+def _batch(a: jax.Array, b: jax.Array) -> int:
     return 0 if 0 in (a.shape[0], b.shape[0]) else max(a.shape[0], b.shape[0])
 
 
@@ -300,7 +301,7 @@ def _scale(name, scale):
 def _varying_alike(operands):
     """Under jax.shard_map the operands of a custom call must vary over the same axes of the
     mesh."""
-    varying = [
+    varying: list[Any] = [
         getattr(jax.typeof(one), "manual_axis_type", None) for one in operands if one is not None
     ]
     if None in varying:
@@ -395,7 +396,7 @@ _FUNCTIONS = {
 }
 
 
-def _accumulator(options) -> str:
+def _accumulator(options: _Options) -> str:
     return "float64" if options.out_dtype == "float64" else "float32"
 
 

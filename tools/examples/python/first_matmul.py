@@ -4,6 +4,7 @@ at the seconds."""
 import time
 
 import numpy
+
 import tunedgemm
 
 a = numpy.random.default_rng().normal(size=(512, 1024)).astype("float32")

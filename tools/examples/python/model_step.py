@@ -22,12 +22,15 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import transformers
 
 import tunedgemm.torch
 
+Step = Callable[[], torch.Tensor]
 MODELS = {
     # meta-llama/Llama-3.1-8B and openai-community/gpt2
     "llama": lambda blocks: transformers.LlamaConfig(
@@ -89,7 +92,7 @@ def tokens_of(model: torch.nn.Module, count: int) -> torch.Tensor:
     return torch.randint(model.config.vocab_size, shape, device=next(model.parameters()).device)
 
 
-def captured(step):
+def captured(step: Step) -> Step:
     """A step in a CUDA graph, warmed up on a side stream as PyTorch asks."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -101,14 +104,14 @@ def captured(step):
     with torch.cuda.graph(graph):
         result = step()
 
-    def replay():
+    def replay() -> torch.Tensor:
         graph.replay()
         return result
 
     return replay
 
 
-def compiled(step, **options):
+def compiled(step: Step, **options: Any) -> Step:
     """A compiled step in a CUDA graph, if there is a GPU, after its compilation."""
     if torch.cuda.is_available():
         options["triton.cudagraphs"] = True
@@ -123,17 +126,21 @@ def ways_of(
     model: torch.nn.Module,
     patched: torch.nn.Module,
     tokens: torch.Tensor,
-) -> dict:
-    """What runs a step in each way, by name."""
+) -> dict[str, Step]:
+    """The steps of all ways, by their names."""
 
-    def step():
+    def step() -> torch.Tensor:
         return model(tokens).logits
 
-    def patched_step():
+    def patched_step() -> torch.Tensor:
         return patched(tokens).logits
 
     torch._dynamo.reset()
-    all_ways = {"eager": lambda step: step, "graph": captured, "compiled": compiled}
+    all_ways: dict[str, Callable[[Step], Step]] = {
+        "eager": lambda step: step,
+        "graph": captured,
+        "compiled": compiled,
+    }
     wanted = arguments.ways or (all_ways if tokens.is_cuda else ["eager"])
     ways = {way: all_ways[way](step) for way in wanted}
     if "compiled" in wanted and tokens.is_cuda:
@@ -150,7 +157,7 @@ def ways_of(
     return ways | {f"{way} + patch": all_ways[way](patched_step) for way in wanted}
 
 
-def seconds_of(step, count: int) -> float:
+def seconds_of(step: Step, count: int) -> float:
     """Of one step, in the mean of `count` in a row."""
     if not torch.cuda.is_available():
         start = time.perf_counter()
@@ -166,20 +173,20 @@ def seconds_of(step, count: int) -> float:
     return begin.elapsed_time(end) / count / 1e3
 
 
-def time_in_turn(ways: dict) -> dict[str, float]:
+def time_in_turn(ways: dict[str, Step]) -> dict[str, float]:
     """The median seconds of each way."""
     counts = {}
     for name, step in ways.items():
         seconds_of(step, 3)
         counts[name] = max(1, min(50, int(0.02 / seconds_of(step, 3))))
-    seconds = {name: [] for name in ways}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, step in ways.items():
             seconds[name].append(seconds_of(step, counts[name]))
     return {name: statistics.median(each) for name, each in seconds.items()}
 
 
-def largest_difference(ways: dict) -> float:
+def largest_difference(ways: dict[str, Step]) -> float:
     """The largest difference of any way's logits from the first one's, relative to their spread."""
     logits = [step().float().clone() for step in ways.values()]
     return max(((each - logits[0]).abs().max() / logits[0].std()).item() for each in logits)

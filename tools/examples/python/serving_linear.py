@@ -7,6 +7,8 @@ served. In vLLM, return a TunedLinearMethod from a quantization config's get_qua
 LinearBase layers; here a small layer of that shape stands for theirs, and `python
 serving_linear.py` runs it."""
 
+from typing import Any
+
 import torch
 
 import tunedgemm.torch
@@ -24,7 +26,7 @@ class TunedLinearMethod:
         input_size: int,
         output_size: int,
         params_dtype: torch.dtype,
-        **extra_weight_attrs,
+        **extra_weight_attrs: Any,
     ) -> None:
         weight = torch.nn.Parameter(
             torch.empty(sum(output_partition_sizes), input_size_per_partition, dtype=params_dtype),

@@ -44,25 +44,16 @@ Forward-mode derivatives (dual numbers) and the transforms of torch.func (grad, 
 are PyTorch's: there mm is torch.mm. With an activation, an out_dtype, int8 or float8 they are
 refused by NotImplementedError, as are tensors that are neither dense nor strided."""
 
-import os
+from typing import Any
 
-import torch
-
-from .. import _core
-
-_core._register_torch_operators(os.path.join(os.path.dirname(torch.__file__), "lib"))
-
-from . import _operators  # noqa: E402, F401  registers what Python adds to the operators
-from ._patch import patch, unpatch  # noqa: E402
-from ._record import Product, Shapes, record  # noqa: E402
+from ._patch import patch, unpatch
+from ._record import Product, Shapes, record
 
 __all__ = ["Product", "Shapes", "external_matmul", "patch", "record", "unpatch"]
 
 
-def __getattr__(name):
-    if (
-        name == "external_matmul"
-    ):  # imported when it is used, because TorchInductor takes seconds to import
+def __getattr__(name: str) -> Any:
+    if name == "external_matmul":  # imported when used: TorchInductor takes seconds to import
         from ._inductor import external_matmul
 
         return external_matmul

@@ -6,7 +6,7 @@ from torch._inductor.kernel.mm import lazy_register_extern_choice
 TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
-def external_matmul(a, b, out):
+def external_matmul(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     """Writes a @ b to out: a candidate that TorchInductor times beside its own for each mm of a
     compiled model.
 

@@ -1,8 +1,11 @@
-"""What Python adds to the operators: the shapes of results, for tracing; gradients, by the
-operators themselves; other derivatives and transforms, by PyTorch's operators; the counts of a FLOP
-counter."""
+"""Defines the operators, which C++ implements, and adds to them: the shapes of results, for
+tracing; gradients, by the operators themselves; other derivatives and transforms, by PyTorch's
+operators; the counts of a FLOP counter."""
+
+from __future__ import annotations
 
 import math
+import os
 
 import torch
 from torch._library.autograd import Info, make_autograd_impl
@@ -12,12 +15,13 @@ from torch.utils.flop_counter import register_flop_formula
 
 from .. import _core
 
+_core._register_torch_operators(os.path.join(os.path.dirname(torch.__file__), "lib"))
 OPS = torch.ops.tunedgemm
 LIBRARY = torch.library.Library("tunedgemm", "IMPL")
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
-def are_plain(*tensors):
+def are_plain(*tensors: torch.Tensor | None) -> bool:
     """Whether they are of no subclass that may have operators of its own. None is plain."""
     return all(one is None or type(one) in (torch.Tensor, torch.nn.Parameter) for one in tensors)
 
@@ -84,8 +88,8 @@ def _refuse_unless_of_pytorch(name, a, out_dtype, activation="none"):
     if a.dtype not in FLOATS or out_dtype is not None or activation != "none":
         raise NotImplementedError(
             f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func "
-            "transforms of float8, int8, "
-            "an out_dtype or an activation; use PyTorch's operators there"
+            "transforms of float8, int8, an out_dtype or an activation; use PyTorch's operators "
+            "there"
         )
 
 
@@ -132,8 +136,7 @@ def _refuse_activation(name):
     if name != "none":
         raise RuntimeError(
             f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's "
-            "activation, "
-            "or torch.no_grad()"
+            "activation, or torch.no_grad()"
         )
 
 

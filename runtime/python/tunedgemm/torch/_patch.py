@@ -1,9 +1,11 @@
 """patch and unpatch: the linear layers of a model by tuned kernels, where there are any."""
 
-import contextlib
+from __future__ import annotations
+
 import copy
 import functools
 import sys
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad
@@ -11,6 +13,7 @@ from torch.nn import functional
 from torch.overrides import _get_current_function_mode_stack, has_torch_function_variadic
 from torch.utils._device import DeviceContext
 
+from .._products import Policy
 from ._operators import are_plain, tuned_linear_backward
 
 OPS = torch.ops.tunedgemm.tuned_linear
@@ -83,7 +86,7 @@ class _Tuned:
         return super().__reduce_ex__(protocol) if plain is self else plain.__reduce_ex__(0)
 
     def __prepare_scriptable__(self):
-        original = {tuned: original for original, tuned in _tuned_classes().items()}.get(type(self))
+        original: Any = _originals().get(type(self))
         if original is None:
             return self
         plain = original.__new__(original)
@@ -112,7 +115,7 @@ def _tuned(original, forward):
     )
 
 
-def _tuned_classes() -> dict:
+def _tuned_classes() -> dict[type, type]:
     """The classes of layers that are patched, with those that take their place."""
     classes = {torch.nn.Linear: _tuned(torch.nn.Linear, _linear_forward)}
     # The layers of GPT-2 in the library transformers, whose weights are transposed.
@@ -121,7 +124,11 @@ def _tuned_classes() -> dict:
     return classes
 
 
-def patch(model: torch.nn.Module, policy: str = "fail") -> contextlib.AbstractContextManager:
+def _originals() -> dict[type, type]:
+    return {tuned: original for original, tuned in _tuned_classes().items()}
+
+
+def patch(model: torch.nn.Module, policy: Policy = "fail") -> _UntilEnd:
     """Lets each torch.nn.Linear of a model use a tuned kernel for the shapes that have one; PyTorch
     computes the others.
 
@@ -153,23 +160,23 @@ def patch(model: torch.nn.Module, policy: str = "fail") -> contextlib.AbstractCo
             module.__class__ = classes[type(module)]
         if type(module) in classes.values():
             module._tunedgemm_policy = policy
-    return _until_end(model)
+    return _UntilEnd(model)
 
 
 def unpatch(model: torch.nn.Module) -> None:
     """Undoes patch(model)."""
-    originals = {tuned: original for original, tuned in _tuned_classes().items()}
+    originals = _originals()
     for module in model.modules():
         module.__class__ = originals.get(type(module), type(module))
         module.__dict__.pop("_tunedgemm_policy", None)
 
 
-class _until_end(contextlib.AbstractContextManager):
-    def __init__(self, model):
+class _UntilEnd:
+    def __init__(self, model: torch.nn.Module) -> None:
         self._model = model
 
-    def __enter__(self):
+    def __enter__(self) -> torch.nn.Module:
         return self._model
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         unpatch(self._model)

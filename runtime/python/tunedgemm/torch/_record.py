@@ -1,16 +1,25 @@
 """record: the matrix products of a running program, for tune-all or to be tuned at once."""
 
+from __future__ import annotations
+
 import collections
+import contextlib
 import csv
 import dataclasses
 import math
+import os
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
 from .. import _core, _products
+from .._core import Context, Plan
 from .._placeholders import Placeholder
 from .._prepare import prepare
+from .._products import Policy
+from .._progress import Progress
 from ._operators import LIBRARY, are_plain
 
 ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
@@ -73,7 +82,7 @@ class Product:
             "" if _name(self.type_d) == _core.result_type(self.type_a) else f"->{d}"
         )
 
-    def cells(self, name="") -> list[str]:
+    def cells(self, name: str = "") -> list[str]:
         """The cells of its line in a shape list, by COLUMNS."""
         bias = "col" if self.bias else "none"
         numerics = "" if self.numerics == "default" else self.numerics
@@ -97,7 +106,7 @@ class Product:
             )
         ]
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         """Those of tunedgemm.plan() for this product, with placeholders for the tensors."""
         device = "host" if self.device.type == "cpu" else f"cuda:{self.device.index}"
 
@@ -119,7 +128,7 @@ class Product:
             "numerics": self.numerics,
         }
 
-    def plan(self, policy="tune", context=None):
+    def plan(self, policy: Policy = "tune", context: Context | None = None) -> Plan:
         """The product's tunedgemm.Plan, made without its tensors. See tunedgemm.plan."""
         return _products.plan(**self.arguments(), policy=policy, context=context)
 
@@ -128,10 +137,10 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-class Shapes(collections.Counter):
+class Shapes(collections.Counter[Product]):
     """The distinct products that were recorded, a Product each, with the number of their calls."""
 
-    def write(self, path):
+    def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a list of shapes that tune-all reads (CSV); its column `name` tells the number of
         calls."""
         with open(path, "w", newline="", encoding="utf-8") as file:
@@ -141,7 +150,9 @@ class Shapes(collections.Counter):
                 product.cells(f"{count} calls") for product, count in self.most_common()
             )
 
-    def tune(self, progress=True, policy="tune", context=None):
+    def tune(
+        self, progress: Progress = True, policy: Policy = "tune", context: Context | None = None
+    ) -> None:
         """Makes a plan for each product in this process, by default tuning those without a winner,
         the most frequent first.
 
@@ -155,7 +166,7 @@ class Shapes(collections.Counter):
         )
 
 
-def record():
+def record() -> contextlib.AbstractContextManager[Shapes]:
     """Notes the matrix products of PyTorch and of the operators here that this thread and its
     backward passes run in a `with` block.
 
@@ -174,7 +185,7 @@ def record():
 
 
 class _Recorder(TorchDispatchMode):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.shapes = Shapes()
 
@@ -216,7 +227,7 @@ def _layout(x):
     copy if it has no layout."""
     rows, columns = x.shape[-2:]
     batch_stride = x.stride(0) if x.dim() == 3 and x.shape[0] > 1 else 0
-    layout = _core.layout_of(rows, columns, *x.stride()[-2:])
+    layout: Any = _core.layout_of(rows, columns, *x.stride()[-2:])
     if layout is None:
         return "n", max(columns, 1), rows * columns if batch_stride else 0
     order, leading_dimension = layout
@@ -309,7 +320,7 @@ def _read_own_scaled_mm(
     return _read_scaled_mm(result, a, b, scale_a, scale_b, bias, use_fast_accum=use_fast_accum)
 
 
-READERS = {
+READERS: dict[Any, Callable[..., Product | None]] = {
     ATEN.mm: _read_mm,
     ATEN.bmm: _read_mm,
     ATEN._int_mm: _read_mm,
