@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints what a product costs the calling thread, for PyTorch's operators, tunedgemm's and
+"""Prints the time that a call takes of the calling thread: PyTorch's operators, tunedgemm's, and
 tunedgemm.matmul.
 
     python3 tools/bench_calls.py [--size 64] [--dtype bfloat16]
 
-Needs the package (pip install .) and PyTorch. The matrices are so small that a GPU is done before
-the next call; what is timed is the call, not the kernel. All columns are timed in turn, and the
-median of the rounds is printed."""
+Needs the package (pip install .) and PyTorch. The matrices are small, so that a GPU finishes before
+the next call: the call is timed, not the kernel. The columns are timed in turn; each shows the
+median of its rounds."""
 
 import argparse
 import statistics
@@ -44,7 +44,7 @@ def synchronize() -> None:
 
 
 def microseconds(call: Callable[[], object], count: int = 500) -> float:
-    """Of one call, in the mean of `count`: fewer than a GPU's queue of launches holds."""
+    """The mean time of `count` calls, fewer than a GPU's queue of launches holds."""
     synchronize()
     start = time.perf_counter()
     for _ in range(count):

@@ -11,11 +11,11 @@ or, without a GPU, and then on the GPU's machine:
 
 The list is a CSV file with a header. Each problem that the cost model knows is one run of
 `tunedgemm bench`, which gets the options after "--". The contenders are our winner (`tuned`), the
-kernel of a call without a winner (`untuned`), our cost model's choice (`model`), and the kernels of
-ours that are nearest to NVIDIA's first proposal (`heuristics`) and to its first eight, of which the
-fastest counts (`heuristics of 8`). Nearest in the CTA tile, k tile, stages, cluster and split-K
-slices (`tunedgemm bench --configs`): the race compares choices, not NVIDIA's kernels. Exit status:
-0 success; 1 a problem has no result; 2 the command line is wrong; 3 the cost model is missing.
+kernel of a call without a winner (`untuned`), our cost model's choice (`model`), our kernel nearest
+to NVIDIA's first proposal (`heuristics`), and the fastest of our kernels nearest to its first eight
+(`heuristics of 8`). "Nearest" compares the CTA tile, k tile, stages, cluster and split-K slices
+(`tunedgemm bench --configs`): the race compares choices, not NVIDIA's kernels. Exit status: 0
+success; 1 a problem has no result; 2 the command line is wrong; 3 the cost model is missing.
 """
 
 import argparse
@@ -63,8 +63,8 @@ def precision(row: dict) -> str:
 
 
 def canonical(row: dict) -> tuple[int, int, int, str]:
-    """M, N, K and the layout of D or, if D is column-major, of its transpose, which is what our
-    kernels compute."""
+    """M, N, K and the layout for a row-major D. Our kernels compute the transpose of a column-major
+    one."""
     m, n, k, layout = int(row["m"]), int(row["n"]), int(row["k"]), row.get("layout") or "nn"
     if row.get("order_d") != "col":
         return m, n, k, layout
@@ -73,8 +73,8 @@ def canonical(row: dict) -> tuple[int, int, int, str]:
 
 
 def propose(rows: list[dict], gpu: str) -> list[list[str]]:
-    """For each problem its proposals, the best first, as configs; none if the cost model does not
-    know the types."""
+    """The proposals for each problem as configs, the best first; none for types that the cost model
+    does not know."""
     from nvMatmulHeuristics import (
         NvMatmulHeuristicsFlags,
         NvMatmulHeuristicsInterfaceEx,

@@ -313,7 +313,7 @@ def contender_record(
 
 
 def race(library: Library, types: str, size: int, rounds: int, cool_down_ms: int) -> dict:
-    """Returns the row. A contender that fails is left out with a remark."""
+    """The row. A contender that fails is left out with a remark."""
     row: dict[str, Any] = {
         "name": "",
         "types": KINDS[types][3],

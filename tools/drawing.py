@@ -33,8 +33,7 @@ def load_pyplot() -> Any:
     return pyplot
 
 
-# Colours that an .svg shows on a dark page, by those that the figures use for text, lines and
-# background.
+# The figures' colours of text, lines and background, and their replacements on a dark page.
 DARK = {"#ffffff": "#0d1117", "#000000": "#c9d1d9", "#555555": "#9aa4af", "#dddddd": "#30363d"}
 DARK_STYLE = "".join(
     f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n'
@@ -44,8 +43,7 @@ DARK_STYLE = "".join(
 
 
 def readable(svg: str, title: str, description: str) -> str:
-    """The picture with a title and a description for people who hear it, and with colours for dark
-    pages."""
+    """The picture with a title and a description for screen readers, and colours for dark pages."""
     head, rest = svg.split("<svg ", 1)
     attributes, body = rest.split(">", 1)
     body = body.replace(
@@ -62,8 +60,7 @@ def readable(svg: str, title: str, description: str) -> str:
 
 
 def save(figure: Any, prefix: str, title: str, description: str) -> None:
-    """Writes PREFIX.png and PREFIX.svg. The title says what the picture shows, the description what
-    it says."""
+    """Writes PREFIX.png and PREFIX.svg. The title names the picture, the description its result."""
     vectors = io.StringIO()
     figure.savefig(vectors, format="svg", metadata={"Date": None})
     try:

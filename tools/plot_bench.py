@@ -21,8 +21,7 @@ from typing import Any
 
 from drawing import fail, load_pyplot, save
 
-# The contender of each provider. None stands for cuBLASLt's best proposal, which is a different
-# contender for each size.
+# The contender of each provider. None: cuBLASLt's best proposal, another contender for each size.
 PROVIDERS = {
     "tuned": "tuned",
     "cuBLASLt default": "cublaslt 0",

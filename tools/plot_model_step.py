@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Plots the results of tools/examples/python/model_step.py: how many times as fast a model's step
-is with tuned products.
+"""Plots the results of tools/examples/python/model_step.py: the speedup of a model's step by
+tuned kernels.
 
     python3 tools/examples/python/model_step.py gpt2 --json gpt2.json
     tools/plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg

@@ -34,8 +34,8 @@ def number(value: float) -> str:
 
 
 def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
-    """A file of bench, ladder or bench_triton.py; fails if a field that the README shows is
-    missing. `of_contenders`: fields of each contender."""
+    """Reads a file of bench, ladder or bench_triton.py. Fails if a field that the README shows is
+    missing; `of_contenders` are fields of each contender."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         for row in run["rows"]:
@@ -89,8 +89,8 @@ def mean_text(ratios: dict[int | str, float], name: str) -> str:
 
 
 def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> str:
-    """The median of our speedups and their range. Names each that is far from the median, with the
-    proposals of the vendor that are left out."""
+    """The median and the range of our speedups. Names each speedup far from the median, with the
+    number of the vendor's proposals that were left out."""
     median = statistics.median(ratios.values())
     outliers = {
         of: ratio for of, ratio in ratios.items() if not 1 / OUTLIER < ratio / median < OUTLIER
@@ -197,7 +197,7 @@ def layers_table(rows: list[dict]) -> list[str]:
 
 
 def left_out_text(rows: list[dict]) -> str:
-    """Tells which rows lack proposals of the vendor because their errors exceed the bound."""
+    """The rows that lack proposals of the vendor, because their errors exceed the bound."""
     counts = {
         row["name"]: sum("wrong result" in remark for remark in row["remarks"]) for row in rows
     }

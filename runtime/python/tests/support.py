@@ -1,4 +1,4 @@
-"""What several test files need."""
+"""Code shared by the tests."""
 
 import os
 import subprocess
@@ -10,8 +10,7 @@ import threading
 def run_alone(
     program: str, *options: str, timeout: int = 120, **variables: str
 ) -> subprocess.CompletedProcess:
-    """Runs a program in an interpreter of its own, with options of the interpreter and variables of
-    the environment."""
+    """Runs a program in a new interpreter with these options and environment variables."""
     return subprocess.run(
         [sys.executable, *options, "-c", textwrap.dedent(program)],
         capture_output=True,
@@ -22,7 +21,7 @@ def run_alone(
 
 
 def run_in_threads(work, threads: int) -> None:
-    """Calls `work` 50 times in each of several threads at once, and raises what they raised."""
+    """Calls `work` 50 times in each of several threads at once, and raises their exceptions."""
     failures = []
 
     def repeat():

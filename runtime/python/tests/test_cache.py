@@ -17,7 +17,7 @@ from tunedgemm import cache
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    """A cache with one winner and one product that was asked for."""
+    """A cache with one winner and one request."""
     path = tmp_path_factory.mktemp("cache") / "cache #1?.db"
     small, large = numpy.ones((8, 16), "float32"), numpy.ones((16, 24), "float32")
     with tunedgemm.Context(

@@ -1,4 +1,4 @@
-"""The programs in tools/examples/python run as they are."""
+"""The programs in tools/examples/python run unchanged."""
 
 import json
 import pathlib

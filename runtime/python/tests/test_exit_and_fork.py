@@ -1,5 +1,5 @@
-"""The interpreter ends with the program's own status beside threads that are in the library, and a
-forked child has no locks of its parent."""
+"""The interpreter ends with the program's status while threads are in the library, and a forked
+child holds no locks of its parent."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ THREADS = """
     time.sleep(0.1)
     {end}
     """
-# Code of Python gives away the memory of an array of bfloat16.
+# Python code exports the memory of an array of bfloat16.
 BF16 = "b = numpy.ones((8, 8), __import__('ml_dtypes').bfloat16); tunedgemm.matmul(b, b)"
 
 

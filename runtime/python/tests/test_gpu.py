@@ -1,5 +1,5 @@
-"""What only a GPU can show: streams, graphs, memory that is freed early, arrays of CuPy and JAX,
-wrong calls. Skipped without one."""
+"""Tests that need a GPU: streams, graphs, memory that is freed early, arrays of CuPy and JAX, wrong
+calls. Skipped without one."""
 
 import textwrap
 

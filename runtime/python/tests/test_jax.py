@@ -1,4 +1,4 @@
-"""Arrays of JAX, which are inputs only: they cannot be written."""
+"""Arrays of JAX as inputs; they cannot be outputs."""
 
 import numpy
 import pytest

@@ -1,5 +1,4 @@
-"""tunedgemm.jax beside float64 references and jax.numpy, on the CPU and on a GPU if there is
-one."""
+"""tunedgemm.jax beside float64 references and jax.numpy, on the CPU and, if present, a GPU."""
 
 import numpy
 import pytest
@@ -12,7 +11,7 @@ jax = pytest.importorskip("jax")
 tunedgemm_jax = pytest.importorskip("tunedgemm.jax", exc_type=ImportError)
 jnp = jax.numpy
 matmul = tunedgemm_jax.matmul
-# jax.numpy is compared with, and would use TF32 on a GPU.
+# jax.numpy is the reference and would use TF32 on a GPU.
 jax.config.update("jax_default_matmul_precision", "highest")
 
 RNG = numpy.random.default_rng()
@@ -207,7 +206,7 @@ def test_vmap_over_batches_and_vmaps():
 
 
 def plain(a, b, bias=None, c=None, scale=None, *, activation, transpose_a=False, transpose_b=False):
-    """What matmul computes, with alpha = 0.5 and beta = 2, by jax.numpy."""
+    """The result of matmul with alpha = 0.5 and beta = 2, computed by jax.numpy."""
     a, b = (
         one.swapaxes(-1, -2) if transposed else one
         for one, transposed in ((a, transpose_a), (b, transpose_b))

@@ -1,5 +1,5 @@
-"""Tensors, transforms and tools of PyTorch: a patched model does with each what a plain one does,
-to the bit where nothing is tuned, and the operators are right or raise NotImplementedError."""
+"""Tensors, transforms and tools of PyTorch: a patched model behaves like a plain one, with the same
+bits if nothing is tuned, and the operators are right or raise NotImplementedError."""
 
 import contextlib
 import copy
@@ -32,7 +32,7 @@ KINDS = {}
 
 
 def kind(function):
-    """Enters a function of a model of linear layers and an input of shape (4, 6) into the list."""
+    """Adds a function of a model of linear layers and an input of shape (4, 6) to the list."""
     KINDS[function.__name__] = function
     return function
 
@@ -43,14 +43,13 @@ def draw(*shape, dtype=torch.float32):
 
 @dataclasses.dataclass
 class OfPyTorch:
-    """What a plain model shows of PyTorch's own operators, or of its types: another operator shows
-    its own."""
+    """A trace of PyTorch's operators or types in a plain model; other operators leave another."""
 
     shown: object
 
 
 class Logged(torch.Tensor):
-    """Notes the functions that it is given to."""
+    """Notes the names of the functions that take it."""
 
     names: ClassVar[list[str]] = []
 
@@ -61,8 +60,8 @@ class Logged(torch.Tensor):
 
 
 class Scaled(torch.Tensor):
-    """A quantized weight: a wrapper that computes functional.linear itself, and otherwise shows its
-    values."""
+    """A quantized weight: a wrapper that computes functional.linear itself, and gives its values to
+    all other functions."""
 
     @staticmethod
     def __new__(cls, values):
@@ -754,7 +753,7 @@ def new_model():
 
 
 def outcome(run, model):
-    """What a kind gives, or the type of its exception."""
+    """The result of a kind, or its exception."""
     torch.manual_seed(3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -765,7 +764,7 @@ def outcome(run, model):
 
 
 def difference(found, expected, tolerance):
-    """Nothing, or the first leaf that differs."""
+    """The first pair of leaves that differ, or None."""
     if isinstance(found, Exception) or isinstance(expected, Exception):
         return None if type(found) is type(expected) else (found, expected)
     found, expected = (_pytree.tree_leaves(one) for one in (found, expected))
@@ -854,7 +853,7 @@ def test_operators_are_right_or_refuse(name, layer):
         name in REFUSED and isinstance(found, RuntimeError)
     ):
         return
-    if name == "autocast" and layer is ByLinear:  # which keeps the types, as it tells
+    if name == "autocast" and layer is ByLinear:  # it keeps the types, by its documentation
         expected = outcome(reverse_without_autocast, new_model())
     assert difference(found, expected, 1e-2 if "16" in name else 1e-4) is None
 

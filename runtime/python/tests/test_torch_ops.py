@@ -1,5 +1,5 @@
-"""tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and on a GPU
-if there is one."""
+"""tunedgemm.torch: operators, gradients, torch.compile, record and patch, on the CPU and, if
+present, a GPU."""
 
 import copy
 import sys
@@ -105,7 +105,7 @@ def test_scaled_mm(device, type_a, type_b):
 
 
 def layouts_of(x):
-    """Tensors equal to x that lie differently in memory."""
+    """Tensors equal to x with other strides."""
     yield x
     yield x.transpose(-1, -2).contiguous().transpose(-1, -2)
     around = x.new_full((*x.shape[:-2], x.shape[-2] + 5, x.shape[-1] + 3), float("nan"))
@@ -366,7 +366,7 @@ def test_gradients(device):
 
 def test_gradients_that_are_refused(device):
     x, weight = draw(4, 3, device=device).requires_grad_(), draw(5, 3, device=device)
-    with pytest.raises(RuntimeError, match="activation is 'relu', of which no gradient is known"):
+    with pytest.raises(RuntimeError, match="activation is 'relu', which has no gradient here"):
         OPS.linear(x, weight, None, "relu")
     with torch.no_grad():
         assert not OPS.linear(x, weight, None, "relu").requires_grad

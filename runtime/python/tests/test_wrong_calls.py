@@ -1,5 +1,4 @@
-"""Wrong calls are answered with an exception that names the argument and the value; nothing
-crashes."""
+"""Wrong calls raise an exception that names the argument and the value; nothing crashes."""
 
 import ml_dtypes
 import numpy

@@ -1,5 +1,5 @@
-"""Each argument of each public function refuses values of a wrong type with a sentence of its own:
-ValueError or TypeError."""
+"""Each argument of each public function refuses values of wrong types by a ValueError or TypeError
+with a message about that argument."""
 
 import datetime
 import functools
@@ -17,7 +17,7 @@ RUN = {"a": A, "b": B}
 
 
 class Lying:
-    """Has the method of DLPack, which gives something else."""
+    """Has DLPack's method, which returns something else."""
 
     shape, dtype = (4, 3), "float32"
 
@@ -41,7 +41,7 @@ class RaisesOnUse:
 
 
 class Negative:
-    """Answers with no bool whether it is negated, as a tensor of PyTorch may be."""
+    """Has the is_neg() of a tensor of PyTorch, which does not return a bool."""
 
     def is_neg(self):
         return "perhaps"

@@ -1,14 +1,13 @@
-"""What the extension module asks of numpy, JAX and CuPy in Python: new arrays, the current stream,
-and types that DLPack cannot name.
+"""The extension module's calls to numpy, JAX and CuPy: new arrays, the current stream, and element
+types that DLPack cannot name.
 
-Arrays of PyTorch, and of other libraries with DLPack's exchange interface in C, do not come
-here."""
+Arrays of PyTorch, and of other libraries with DLPack's exchange interface in C, need none of
+this."""
 
 import sys
 from typing import Any
 
-# Element types whose numpy arrays come from ml_dtypes: they are passed on as integers of the same
-# size.
+# numpy arrays of these types, which ml_dtypes defines, are passed on as integers of the same size.
 INTEGERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
@@ -18,8 +17,7 @@ def name_of_type(dtype: Any) -> str:
 
 
 def as_dlpack(array: Any) -> tuple[object, str]:
-    """The array for the extension module, and the name of its element type if the array itself does
-    not tell it."""
+    """The array for the extension module, with its element type if the array does not name it."""
     if type(array).__module__ == "numpy" and array.dtype.name in INTEGERS:
         return array.view(INTEGERS[array.dtype.name]), array.dtype.name
     return array, ""
@@ -41,12 +39,12 @@ def why_no_dlpack(array: Any) -> str:
 
 
 def is_immutable(array: Any) -> bool:
-    """Whether its library relies on it never changing, which DLPack does not tell."""
+    """Whether its library relies on it never changing; DLPack does not say so."""
     return _library(array) in ("jax", "jaxlib")
 
 
 def new_array(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """An array of the library and on the device of `like`."""
+    """A new array of the same library and on the same device as `like`."""
     if type(like).__module__ == "numpy":
         if dtype in INTEGERS:
             import ml_dtypes  # numpy has these types from there only

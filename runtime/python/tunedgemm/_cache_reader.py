@@ -1,9 +1,8 @@
-"""Reads a view of a cache file, in a process of its own: a program whose arguments come on stdin,
-and whose rows go to stdout, as JSON.
+"""A program that reads a view of a cache file: arguments on stdin, rows on stdout, both in JSON.
 
-When a process closes a file, it loses all its POSIX locks on that file, also those of another copy
-of SQLite. Python's SQLite and the library's are two copies, so reading in the library's process
-could let other processes into the middle of a transaction."""
+A process that closes a file loses all its POSIX locks on that file, also those of another copy of
+SQLite. Python and the library have a copy each, so reading in the library's process could let other
+processes into the middle of a transaction."""
 
 import contextlib
 import json
@@ -16,7 +15,7 @@ APPLICATION_ID = 0x7467656D  # cache/sqlite/schema.h
 
 
 def read(path: str, view: str, equal: dict[str, Any]) -> dict[str, Any]:
-    """The columns and the rows for which `equal` holds, or what is wrong."""
+    """The columns, and the rows for which `equal` holds; or an error."""
     with contextlib.closing(
         sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
     ) as connection:

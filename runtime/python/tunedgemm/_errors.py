@@ -1,4 +1,4 @@
-"""The exceptions of failed calls. Their texts are the library's: what was wrong, with which value,
+"""The exceptions of failed calls. The library writes their texts: what was wrong, with which value,
 and what to do."""
 
 

@@ -27,11 +27,11 @@ def installed_library() -> str | None:
 
 
 def hand_over() -> None:
-    """Names the wheel's library to ours, which reads the variable when it opens a GPU, and to the
-    programs that this process starts.
+    """Names the wheel's libnvrtc to our library, which reads the variable when it opens a GPU, and
+    to the programs that this process starts.
 
-    The wheel goes before a toolkit of the system: pip has chosen its version for this environment,
-    and it is that of PyTorch. A variable that the user has set stays."""
+    The wheel has precedence over the system's toolkit: pip chose its version for this environment,
+    and PyTorch uses the same one. A variable that the user has set stays."""
     if not os.environ.get(VARIABLE):
         library = installed_library()
         if library:

@@ -1,5 +1,5 @@
-"""Arrays without memory: all that plan() needs to know of an array, on any device. Their address is
-null, which the library accepts for plans and takes as well aligned."""
+"""Arrays without memory, on any device: plan() needs no more of an array. Their address is null,
+which the library accepts for plans and takes as well aligned."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _packed(shape: tuple[int, ...], transposed: bool) -> tuple[int, ...]:
 
 
 class Placeholder:
-    """An array of a shape, type and device; `transposed`: with consecutive columns. strides, in
-    elements: None for a packed array. It must outlive those that read its DLPack."""
+    """An array of a shape, type and device. `transposed`: the elements of a column are consecutive.
+    strides: in elements; None: a packed array. It must outlive the readers of its DLPack."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What Plan.info tells."""
+"""The type of Plan.info."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _ORIGINS = ("nothing", "tuned", "stale", "other_m", "other_device", "nearest", "
 
 @dataclasses.dataclass(frozen=True)
 class PlanInfo:
-    """The kernel that a plan runs now, and its tuning. None stands for what is not known; of a
-    kernel that is not the product's winner, nothing is known of a tuning."""
+    """The kernel that a plan runs now, and its tuning. None means unknown; tuning fields are None
+    unless this kernel is the problem's winner."""
 
     origin: str
-    """nothing (there is no kernel: the product has no elements), tuned, stale (tuned with another
+    """nothing (no kernel, since the result has no elements), tuned, stale (tuned with another
     compiler or driver), other_m (tuned for another M), other_device (tuned on a similar device),
-    nearest (of the most similar tuned product), model (the cost model's choice) or linked_in (the
+    nearest (tuned for the most similar problem), model (chosen by the cost model) or linked_in (the
     kernel in the library, which needs no compiler)."""
     median_us: float | None
     """The kernel's median time in microseconds, when it was tuned."""
@@ -31,12 +31,11 @@ class PlanInfo:
     naive_us: float | None
     """The naive kernel's time."""
     expected_loss: float | None
-    """The share of time by which the kernel is expected to take longer than a tuning's winner
-    would; 0 of nothing and tuned."""
+    """The expected share of time that a tuned winner would save; 0 for nothing and tuned."""
     expected_us: float | None
-    """Of other_m: the time that is expected."""
+    """The expected time, for other_m."""
     tuned_m: int | None
-    """Of other_m: the M that the kernel was tuned for."""
+    """The M that the kernel was tuned for, for other_m."""
     workspace_bytes: int
     """The workspace that a launch can use."""
     candidates: int | None
@@ -52,7 +51,7 @@ class PlanInfo:
 def plan_info(
     origin: int, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: Any
 ) -> PlanInfo:
-    """A tunedgemm_plan_info as Python tells it: 0 and "" mean that something is not known."""
+    """A tunedgemm_plan_info in Python, where None takes the place of 0 and ""."""
     at = datetime.datetime.fromtimestamp(tuned_at, datetime.timezone.utc) if tuned_at else None
     return PlanInfo(
         origin=_ORIGINS[origin],

@@ -1,4 +1,4 @@
-"""prepare and tune_all: many products are tuned before they are needed."""
+"""prepare and tune_all: many problems are tuned before they are needed."""
 
 from __future__ import annotations
 
@@ -43,22 +43,24 @@ def prepare(
     policy: str = "default",
     context: _core.Context | None = None,
 ) -> Any:
-    """Tunes, or loads, products before they are needed; their first calls then launch at once.
+    """Tunes or loads the kernels of problems before they are needed, so that their first calls
+    launch at once.
 
-    problems: dicts of arguments of plan(), or tuples (a, b). In place of arrays there may be shapes
-        and a type, then no memory is needed: {"a": (512, 4096), "b": (4096, 1024), "dtype":
-        "bfloat16", "layout": "nt", "name": "qkv"} or ((512, 4096), (4096, 1024), "bfloat16").
-        layout tells which of a and b are stored transposed (t). device is "host", "cuda" or
-        "cuda:1"; without it, and without a context, it is the first GPU, else the host. bias, out,
-        scale_a and scale_b may be shapes, too; c must be an array, unless it is out. The path of a
-        list file is passed to tune_all(), whose rows come back.
+    problems: dicts of arguments of plan(), or tuples (a, b). Shapes and a type may replace the
+        arrays and need no memory: ((512, 4096), (4096, 1024), "bfloat16") or
+        {"a": (512, 4096), "b": (4096, 1024), "dtype": "bfloat16", "layout": "nt", "name": "qkv"}.
+        layout has a letter for a and for b: t if the matrix is stored transposed, else n.
+        device is "host", "cuda" or "cuda:1". The default is the context's device; without a
+        context, the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too;
+        c must be an array, unless it is out. The path of a list file is passed to tune_all(), and
+        its rows are returned.
     progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable
-        gets a named tuple (done, total, product, elapsed, left) when each product begins, and at
+        gets a named tuple (done, total, product, elapsed, left) when each problem begins, and at
         the end.
     policy, context: as for plan().
 
-    Returns the plans, in the order of the problems. Ctrl-C ends the call after the product that is
-    being tuned, a second one at once; what was tuned is stored."""
+    Returns the plans, in the order of the problems. Ctrl-C ends the call after the current problem,
+    a second Ctrl-C at once; finished tunings are stored."""
     if isinstance(problems, (str, os.PathLike)):
         if context is not None or policy != "default":
             raise ValueError(
@@ -75,20 +77,20 @@ def prepare(
             if device is None and context is None and _lacks_device(arguments):
                 device = _first_device()
             arguments = _with_placeholders(arguments, device or "host")
-            product = _product_text(arguments)
-            line.show(len(plans), len(wanted), product)
-            plans.append(line.wait_for(in_thread(_plan, product, arguments, policy, context)))
+            text = _text_of(arguments)
+            line.show(len(plans), len(wanted), text)
+            plans.append(line.wait_for(in_thread(_plan, text, arguments, policy, context)))
         line.show(len(plans), len(wanted), "")
     return plans
 
 
 def _plan(
-    product: str, arguments: dict[str, Any], policy: str, context: _core.Context | None
+    text: str, arguments: dict[str, Any], policy: str, context: _core.Context | None
 ) -> _core.Plan:
     try:
         return plan(**{"policy": policy, "context": context, **arguments})
     except (Error, TypeError, ValueError) as error:
-        raise type(error)(f"{product}: {error}") from error
+        raise type(error)(f"{text}: {error}") from error
 
 
 def _named(problem: Any) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _first_device() -> str:
 
 
 def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]:
-    """The arguments of plan(), with placeholders where shapes are given."""
+    """The arguments of plan(), with placeholders in place of shapes."""
     shapes = {name for name in ("a", "b") if _is_shape(arguments.get(name))}
     if not shapes:
         return arguments
@@ -151,7 +153,7 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
         _core.result_type(dtype) if result_type is None else _arrays.name_of_type(result_type)
     )
     a, b = arguments["a"], arguments["b"]
-    arguments.setdefault("out", _shape_of_product(a, b))
+    arguments.setdefault("out", _shape_of_result(a, b))
     arguments["a"], arguments["b"] = (
         Placeholder(shape, dtype, device, order == "t") for shape, order in zip((a, b), layout)
     )
@@ -163,7 +165,7 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
     return arguments
 
 
-def _shape_of_product(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+def _shape_of_result(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3):
         raise ValueError(
             f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or "
@@ -173,13 +175,13 @@ def _shape_of_product(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return (*([max(batches)] if batches else []), a[-2], b[-1])
 
 
-def _product_text(arguments: Mapping[str, Any]) -> str:
-    """ "llama.qkv 4096x6144x4096 bfloat16"."""
+def _text_of(arguments: Mapping[str, Any]) -> str:
+    """The problem in a line, such as "llama.qkv 4096x6144x4096 bfloat16"."""
     a, b = arguments.get("a"), arguments.get("b")
     try:
         extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_arrays.name_of_type(a.dtype)}"  # type: ignore[union-attr]
     except (AttributeError, IndexError):
-        return str(arguments.get("name") or "a product")  # plan() says what is wrong
+        return str(arguments.get("name") or "a problem")  # plan() says what is wrong
     return f"{arguments['name']} {extents}" if arguments.get("name") else extents
 
 
@@ -198,15 +200,15 @@ def tune_all(
     work: the path of a list (CSV, JSON or TunableOp's), dicts with the fields of a list, or
         arguments of the program as strings.
     cache, device, rigor: as for Context.
-    options: others of `tune-all --help`, with underscores: total_seconds=600, m_ladder="auto";
-        tune_all([], from_requests=True).
-    progress: as for prepare(), but a callable is called when a product ends, in another thread.
+    options: other options of `tune-all --help`, with underscores: total_seconds=600,
+        m_ladder="auto"; tune_all([], from_requests=True).
+    progress: as for prepare(), but a callable is called when a shape ends, in another thread.
 
     Returns a dict for each shape: its name, its outcome ("tuned", "cached", "tuned elsewhere" or
-    "no winner"), the failure of one without a winner, and the winner's columns, such as config and
-    median_us. Raises tunedgemm.Error with the program's message if it fails as a whole.
-    Ctrl-C ends it after the candidate that is being tried; what was tuned is stored, and the same
-    call continues from there."""
+    "no winner"), the failure if it has no winner, and the winner's columns, such as config and
+    median_us. Raises tunedgemm.Error with the program's message if the program fails. Ctrl-C ends
+    it after the current candidate; finished tunings are stored, and the same call continues from
+    there."""
     options.update(cache=cache, device=device, rigor=rigor)
     with tempfile.TemporaryDirectory(prefix="tunedgemm-") as folder:
         arguments = [
@@ -258,9 +260,9 @@ def _option_arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 def _run(command: list[str], output: IO[str], progress: Progress) -> tuple[int, list[str]]:
-    """The exit status, and the messages on stderr that tell no progress."""
-    # In a session of its own: a terminal's Ctrl-C would reach the program beside this one's, and
-    # the second ends it at once.
+    """The exit status, and the messages on stderr other than progress."""
+    # The program gets a session of its own. Else a terminal's Ctrl-C would reach it twice, once
+    # through this process, and the second one ends it at once.
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

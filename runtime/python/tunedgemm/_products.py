@@ -1,4 +1,4 @@
-"""matmul and plan. Arrays may be those of any library, so their types are not told."""
+"""matmul and plan. Arrays may come from any library, so they are typed as Any."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def matmul(
 ) -> Any:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
-    The first product with these shapes, strides and types tunes its kernel, which takes seconds
-    (see Context for other policies), and stores the winner in the cache file; later ones launch it.
-    Arrays are those of numpy, PyTorch, CuPy or any library with DLPack; nothing is copied, and a
-    transposed view is a layout of its own. On a GPU the call returns after the launch.
+    The first call of a problem (shapes, strides, types and fused operations) tunes its kernel,
+    which takes seconds (see Context for other policies), and stores the winner in the cache file;
+    later calls launch it. Arrays may come from numpy, PyTorch, CuPy or any library with DLPack.
+    Nothing is copied; a transposed view is a layout. On a GPU the call returns after the launch.
 
     a, b: (M, K) and (K, N), or batches of them, (batch, M, K) and (batch, K, N); one matrix serves
         the whole batch. Both have the element type float64, float32, float16, bfloat16, int8, or
@@ -47,11 +47,11 @@ def matmul(
         "relu_squared".
     out: the result, (M, N) or (batch, M, N), on the device of a. None: a new array of a's library.
         It must not overlap an input except c.
-    out_dtype: the element type of a new result. None: that of a, float16 for float8, int32 for
+    out_dtype: the element type of a new result. None: the type of a; float16 for float8, int32 for
         int8.
-    c: is multiplied by beta and added. None: out, if beta is not 0.
+    c: an addend, which beta multiplies. None: out, if beta is not 0.
     scale_a, scale_b: arrays of one float32 on the same device, read by the kernel.
-    slope: of leaky_relu.
+    slope: the negative slope of leaky_relu.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
     stream: a CUDA stream as an integer. None: the stream that a's library uses.
     context: None: a context for the device of a, with the default options.
@@ -97,15 +97,15 @@ def plan(
     accepted_loss: float = 0.0,
     context: Context | None = None,
 ) -> Plan:
-    """Chooses the kernel of a product, tuning or compiling as the policy says, and launches
-    nothing. Of the arrays only shapes, strides, types and alignments matter. Make plans before
-    capturing a CUDA graph.
+    """Chooses the kernel of a problem, tuning or compiling as the policy says, and launches
+    nothing. The contents of the arrays do not matter, only their shapes, strides, types and
+    alignments. Make plans before capturing a CUDA graph.
 
-    policy: what to do without a winner: "tune", "tune_in_background", "compile", "stored" or
-        "fail". "default": the context's.
-    name: names the product in the list of requests (`tunedgemm missing`).
-    accepted_loss: with "tune" and "compile" a stored kernel of another M is used if it is expected
-        to take at most this share longer than the winner; 0.05 is 5 %.
+    policy: the way to a kernel without a winner: "tune", "tune_in_background", "compile", "stored"
+        or "fail". "default": the context's.
+    name: the problem's name in the list of requests (`tunedgemm missing`).
+    accepted_loss: "tune" and "compile" use a stored kernel of another M if it is expected to take
+        at most this share longer than the winner; 0.05 is 5 %.
 
     The other arguments are those of matmul()."""
     return Plan(

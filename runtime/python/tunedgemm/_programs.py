@@ -1,5 +1,4 @@
-"""The programs of the package, in its folder bin; pip installs scripts that call these
-functions."""
+"""The programs in the package's folder bin. pip installs scripts that call these functions."""
 
 import os
 import pathlib

@@ -11,14 +11,14 @@ from typing import Any, Callable, NamedTuple, Union
 
 
 class State(NamedTuple):
-    """What a callable given as `progress` gets: by prepare when each product begins and at the end,
-    by tune_all when each ends."""
+    """The argument of a callable given as `progress`. prepare calls it when a problem begins and at
+    the end, tune_all when a shape ends."""
 
     done: int
     total: int
-    product: str  # the one that begins or ends; empty at the end of prepare
+    product: str  # the problem or shape that begins or ends; empty at the end of prepare
     elapsed: float  # seconds
-    left: float | None  # seconds, estimated; None before the first product is done
+    left: float | None  # seconds, estimated; None before the first one is done
 
 
 Progress = Union[bool, Callable[[State], object]]
@@ -26,8 +26,8 @@ BETWEEN_DRAWINGS = 0.25  # seconds
 
 
 def in_thread(work: Callable[..., Any], *arguments: Any) -> concurrent.futures.Future[Any]:
-    """The future result of a call in a thread of its own, for which the end of the interpreter does
-    not wait: a second Ctrl-C ends it."""
+    """The future result of a call in a new thread. The interpreter ends without waiting for that
+    thread, so that a second Ctrl-C ends the program."""
     future: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
     def run() -> None:
@@ -43,12 +43,12 @@ def in_thread(work: Callable[..., Any], *arguments: Any) -> concurrent.futures.F
 class Line:
     """Draws the state on stderr if that is a terminal, or passes it to a callable."""
 
-    def __init__(self, progress: Progress, total: int, before_product: str = ""):
+    def __init__(self, progress: Progress, total: int, prefix: str = ""):
         self._report = progress if callable(progress) else None
         self._is_drawn = progress is True and sys.stderr.isatty()
         self._begin = time.monotonic()
-        self._done, self._total, self._product, self._note = 0, total, "", ""
-        self._before_product = before_product
+        self._done, self._total, self._problem, self._note = 0, total, "", ""
+        self._prefix = prefix
 
     def __enter__(self) -> Line:
         return self
@@ -57,8 +57,8 @@ class Line:
         if self._is_drawn:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
-    def show(self, done: int, total: int, product: str) -> None:
-        self._done, self._total, self._product = done, total, product
+    def show(self, done: int, total: int, problem: str) -> None:
+        self._done, self._total, self._problem = done, total, problem
         if self._report:
             self._report(self.state())
         self._draw()
@@ -66,13 +66,13 @@ class Line:
     def state(self) -> State:
         elapsed = time.monotonic() - self._begin
         left = elapsed / self._done * (self._total - self._done) if self._done else None
-        return State(self._done, self._total, self._product, elapsed, left)
+        return State(self._done, self._total, self._problem, elapsed, left)
 
     def wait_for(
         self, future: concurrent.futures.Future[Any], interrupt: Callable[[], object] = lambda: None
     ) -> Any:
-        """The future's result. Ctrl-C calls `interrupt` and raises KeyboardInterrupt when the
-        future is done, the next one at once."""
+        """The future's result. The first Ctrl-C calls `interrupt` and raises KeyboardInterrupt when
+        the future is done; the second one raises it at once."""
         try:
             self._draw_until(future)
         except KeyboardInterrupt:
@@ -92,21 +92,21 @@ class Line:
             text = text_of(
                 self.state(),
                 width - 1,
-                self._note or (self._product and self._before_product + self._product),
+                self._note or (self._problem and self._prefix + self._problem),
             )
             print("\r\x1b[2K" + text, end="", file=sys.stderr, flush=True)
 
 
-def text_of(state: State, width: int, product: str) -> str:
-    """At most `width` characters: the name of the product is shortened first."""
+def text_of(state: State, width: int, problem: str) -> str:
+    """At most `width` characters; the problem is shortened first."""
     number = f"{min(state.done + 1, state.total)}/{state.total} " if state.total else ""
     times = f"  {clock(state.elapsed)} elapsed" + (
         "" if state.left is None else f", {clock(state.left)} left"
     )
     room = width - len(number) - len(times)
-    if len(product) > room:
-        product = product[: max(room - 1, 0)] + "…"
-    return (number + product + times)[:width]
+    if len(problem) > room:
+        problem = problem[: max(room - 1, 0)] + "…"
+    return (number + problem + times)[:width]
 
 
 def clock(seconds: float) -> str:

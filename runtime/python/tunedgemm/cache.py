@@ -52,7 +52,7 @@ class _View:
         answer = _read(file, self._name, equal)
         columns = answer["columns"]
         if as_frame:
-            import pandas  # only those who ask for a frame need it
+            import pandas  # needed for frames only
 
             return pandas.DataFrame(answer["rows"], columns=columns)
         return [dict(zip(columns, row)) for row in answer["rows"]]
@@ -80,8 +80,8 @@ help = _View("help", "The meaning and the unit of each column of each view.")
 
 
 def default_path() -> pathlib.Path | None:
-    """The file that a context without a path uses, by cache/file/location.cpp; None if there is
-    neither a variable nor a home folder."""
+    """The file of a context without a path, as in cache/file/location.cpp; None without a variable
+    or a home folder that names one."""
     named = os.environ.get("TUNEDGEMM_CACHE", "")
     if named:
         return pathlib.Path(named).absolute()

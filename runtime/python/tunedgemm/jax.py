@@ -114,11 +114,11 @@ def matmul(
 ) -> jax.Array:
     """Multiplies matrices: act(alpha * scale_a * scale_b * a @ b + beta * c + bias).
 
-    The first run with these shapes and types on a device tunes their kernel, which takes seconds
-    (see tunedgemm.Context for other policies, which $TUNEDGEMM_POLICY chooses here), and stores it
-    in the cache file; later runs launch it on XLA's stream. A run under jax.jit tunes before it
-    launches anything, so XLA may capture the product in a CUDA graph. Tuning needs free memory on
-    the GPU for its own operands: lower $XLA_PYTHON_CLIENT_MEM_FRACTION if it lacks some.
+    The first run of a problem on a device tunes its kernel, which takes seconds, and stores the
+    winner in the cache file; later runs launch it on XLA's stream. $TUNEDGEMM_POLICY chooses other
+    policies (see tunedgemm.Context). A run under jax.jit tunes before it launches anything, so XLA
+    may capture the call in a CUDA graph. Tuning needs free memory on the GPU for its own operands:
+    lower $XLA_PYTHON_CLIENT_MEM_FRACTION if it fails.
 
     a, b: arrays of JAX or numpy, (M, K) and (K, N), or batches of them, (batch, M, K) and (batch,
         K, N); one matrix serves the whole batch. Both have the element type float64, float32,
@@ -126,20 +126,21 @@ def matmul(
     bias: (N,), a value per column of the result, or (M, 1), a value per row; of the result's type.
     activation: "none", "relu", "leaky_relu", "gelu_tanh", "gelu_erf", "silu", "sigmoid", "tanh" or
         "relu_squared".
-    out_dtype: the element type of the result. None: that of a, float16 for float8, int32 for int8.
-    alpha, beta, slope: numbers, part of the compiled program. slope is leaky_relu's.
-    c: (M, N) or (batch, M, N), of the result's type; is multiplied by beta and added.
+    out_dtype: the element type of the result. None: the type of a; float16 for float8, int32 for
+        int8.
+    alpha, beta, slope: numbers, part of the compiled program. slope is leaky_relu's negative slope.
+    c: (M, N) or (batch, M, N), of the result's type: an addend, which beta multiplies.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
     scale_a, scale_b: arrays of one float32, read by the kernel.
-    transpose_a, transpose_b: a is given as (K, M), b as (N, K), and read as it lies; matmul(a, b.T)
-        makes XLA copy b.
+    transpose_a, transpose_b: a is (K, M), b is (N, K). The kernel reads it without a copy;
+        matmul(a, b.T) makes XLA copy b.
 
-    Returns an array of shape (M, N) or (batch, M, N). Under jax.vmap the products become one
-    batched product where the operands allow it, else several. Gradients are products by this
-    function; float8 and int8 have none, and there is no forward mode. Under automatic sharding XLA
-    gathers the operands, so use jax.shard_map to multiply the parts. Raises ValueError and
-    TypeError for wrong arguments while tracing; failures of the library raise
-    jax.errors.JaxRuntimeError when the result is computed. Threads may call it at once."""
+    Returns an array of shape (M, N) or (batch, M, N). jax.vmap makes one batched call where the
+    operands allow it, else several. This function computes the gradients; float8 and int8 have
+    none, and there is no forward mode. Under automatic sharding XLA gathers the operands, so use
+    jax.shard_map to multiply the parts. Raises ValueError and TypeError for wrong arguments while
+    tracing; failures of the library raise jax.errors.JaxRuntimeError when the result is computed.
+    Threads may call it at once."""
     for name, array in (
         ("a", a),
         ("b", b),
@@ -299,8 +300,8 @@ def _scale(name, scale):
 
 
 def _varying_alike(operands):
-    """Under jax.shard_map the operands of a custom call must vary over the same axes of the
-    mesh."""
+    """Makes the operands vary over the same axes of the mesh, as a custom call under jax.shard_map
+    must have them."""
     varying: list[Any] = [
         getattr(jax.typeof(one), "manual_axis_type", None) for one in operands if one is not None
     ]
@@ -401,7 +402,7 @@ def _accumulator(options: _Options) -> str:
 
 
 def _through_activation(options, operands, gradient):
-    """The gradient of what the activation was applied to, which is computed again."""
+    """The gradient of the activation's argument, which is computed again."""
     accumulator = _accumulator(options)
     gradient = gradient.astype(accumulator)
     if options.activation == "none":
@@ -420,7 +421,7 @@ def _through_activation(options, operands, gradient):
 
 
 def _summed(gradient, like, shape=None):
-    """Sums over the dimensions that an argument shares."""
+    """The gradient, summed over the dimensions in which `like` was broadcast."""
     shared = tuple(i for i, extent in enumerate(like.shape) if extent == 1 != gradient.shape[i])
     return jnp.sum(gradient, shared, keepdims=True).astype(like.dtype).reshape(shape or like.shape)
 

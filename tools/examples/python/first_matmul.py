@@ -1,5 +1,4 @@
-"""The first product: tuned when it is first asked for, launched from then on. Run it twice and look
-at the seconds."""
+"""The first call tunes its kernel, later calls launch it. Run it twice and look at the seconds."""
 
 import time
 

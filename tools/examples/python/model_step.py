@@ -1,16 +1,15 @@
-"""Times a step of a language model with PyTorch's products and with tuned ones.
+"""Times a step of a language model with PyTorch's kernels and with tuned ones.
 
     python model_step.py llama --tokens 1 8 64 512 4096 --json llama.json
     python ../../plot_model_step.py llama.json -o llama
 
-The model has the layers of the named one, as transformers builds them from its config, with random
-weights, and a few of its blocks (--blocks). Up to 64 tokens a step decodes one token for each of so
-many sequences; a longer one is the prefill of one sequence. Attention to earlier tokens is left out
-of decoding: its time would be the same in all columns. Every product of the model is recorded and
-tuned first; then all ways are timed in turn, round by round, so that a change of the GPU's clock
-meets all of them:
+transformers builds the layers from the named model's config, with random weights and a few of its
+blocks (--blocks). A step of up to 64 tokens decodes one token of each sequence; a longer step is
+the prefill of one sequence. Decoding leaves out attention to earlier tokens, whose time would be
+the same in all columns. The problems of the model are recorded and tuned first. Then all ways are
+timed in turn, round by round, so that a change of the GPU's clock affects all of them:
 
-    eager, graph, compiled    PyTorch's own products: plain, in a CUDA graph, by torch.compile
+    eager, graph, compiled    PyTorch's kernels: plain, in a CUDA graph, by torch.compile
     ... + patch               the same with tunedgemm.torch.patch(model)
     autotuned                 compiled with the option max_autotune_gemm
     autotuned + external      the same, with tunedgemm.torch.external_matmul timed beside torch.mm
@@ -158,7 +157,7 @@ def ways_of(
 
 
 def seconds_of(step: Step, count: int) -> float:
-    """Of one step, in the mean of `count` in a row."""
+    """The mean time of a step, of `count` in a row."""
     if not torch.cuda.is_available():
         start = time.perf_counter()
         for _ in range(count):
@@ -199,9 +198,9 @@ def main() -> None:
     with tunedgemm.torch.record() as shapes:
         for count in arguments.tokens:
             model(tokens_of(model, count))
-    print(f"{len(shapes)} products; tuning those that are not in the cache", file=sys.stderr)
+    print(f"{len(shapes)} problems; tuning those that are not in the cache", file=sys.stderr)
     shapes.tune(progress=True)
-    # A model of its own, with the same parameters: to patch and unpatch one between timings would
+    # A second model shares the parameters: patching and unpatching one model between timings would
     # cost compiled steps 5 us.
     patched = copy.deepcopy(
         model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}

@@ -1,11 +1,11 @@
 """A linear layer's method in the shape that vLLM and SGLang ask for: create_weights,
 process_weights_after_loading, apply.
 
-Their linear layers own the weight and call such an object for the product. Products that are in the
-cache run tuned, all others run as they do now; nothing is tuned or compiled while requests are
-served. In vLLM, return a TunedLinearMethod from a quantization config's get_quant_method() for its
-LinearBase layers; here a small layer of that shape stands for theirs, and `python
-serving_linear.py` runs it."""
+Their linear layers own the weight and call an object of this kind to multiply. Problems with a
+winner in the cache run its kernel, all others run PyTorch's; nothing is tuned or compiled while
+requests are served. In vLLM, return a TunedLinearMethod from a quantization config's
+get_quant_method() for its LinearBase layers. `python serving_linear.py` runs a small layer with the
+same methods."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class TunedLinearMethod:
 
 
 class ColumnParallelLinear(torch.nn.Module):
-    """Stands for the serving program's layer: one of `ranks` that share the outputs."""
+    """Like the serving program's layer: one of `ranks` that share the outputs."""
 
     def __init__(
         self, inputs: int, outputs: int, ranks: int, dtype: torch.dtype, method: TunedLinearMethod

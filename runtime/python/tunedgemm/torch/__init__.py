@@ -1,5 +1,5 @@
-"""Operators of PyTorch that multiply by tuned kernels, on the CPU and on NVIDIA GPUs. Needs PyTorch
-2.10 or later.
+"""Operators of PyTorch that multiply by tuned kernels, on the CPU and on NVIDIA GPUs. They need
+PyTorch 2.10.
 
     import torch, tunedgemm.torch
     y = torch.ops.tunedgemm.linear(x, weight, bias, "relu")
@@ -25,24 +25,24 @@ no derivatives. A bias or an addend has the result's type, or is converted from 
 
 Element types are float64, float32, float16, bfloat16, int8 (mm and bmm; the result is int32), and
 float8_e4m3fn and float8_e5m2 (the result is float16 unless out_dtype says otherwise). Inputs and
-results are on one device, the current stream of which is used. A transposed view, a slice and a
-batch expanded from one matrix are passed as they are; other strides are copied first, as torch.mm
-does. float32 is computed in full precision, whatever torch.backends.cuda.matmul says.
-torch.autocast changes the types of tuned_linear alone.
+results are on one device; its current stream is used. A transposed view, a slice and a batch
+expanded from one matrix are not copied; other strides are copied first, as torch.mm does. float32
+is computed in full precision, whatever torch.backends.cuda.matmul says. torch.autocast changes the
+types of tuned_linear alone.
 
-The default context of the device (tunedgemm.Context) chooses the kernels: a product without a
-winner is handled by $TUNEDGEMM_POLICY, which is to tune it. Wrong arguments and failures of the
-library are RuntimeErrors with the library's sentence; all threads may call the operators.
+The default context of the device (tunedgemm.Context) chooses the kernels. $TUNEDGEMM_POLICY says
+what it does with a problem that has no winner: by default it tunes. Wrong arguments and failures of
+the library raise RuntimeError with the library's message. All threads may call the operators.
 
-mm, bmm, addmm, linear and tuned_linear have gradients, of any order, unless there is an activation.
-A gradient puts Python in front of each call, also under torch.no_grad(), not under
+mm, bmm, addmm, linear and tuned_linear have gradients of any order, unless there is an activation.
+Gradients put Python in front of each call, even under torch.no_grad(), but not under
 torch.inference_mode(). The overloads `.no_grad`, such as torch.ops.tunedgemm.mm.no_grad, have no
 derivatives and no Python. torch.compile traces all operators, with static and dynamic shapes; a
 FLOP counter knows them.
 
-Forward-mode derivatives (dual numbers) and the transforms of torch.func (grad, jvp, vmap, hessian)
-are PyTorch's: there mm is torch.mm. With an activation, an out_dtype, int8 or float8 they are
-refused by NotImplementedError, as are tensors that are neither dense nor strided."""
+PyTorch computes forward-mode derivatives (dual numbers) and the transforms of torch.func (grad,
+jvp, vmap, hessian): there mm is torch.mm. With an activation, an out_dtype, int8 or float8 they
+raise NotImplementedError, as do tensors that are not dense and strided."""
 
 from typing import Any
 

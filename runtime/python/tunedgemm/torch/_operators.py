@@ -1,6 +1,6 @@
-"""Defines the operators, which C++ implements, and adds to them: the shapes of results, for
-tracing; gradients, by the operators themselves; other derivatives and transforms, by PyTorch's
-operators; the counts of a FLOP counter."""
+"""Defines the operators, which C++ implements, and adds the parts that need Python: shapes of
+results for tracing; gradients by the operators themselves; other derivatives and transforms by
+PyTorch's operators; the formulas of a FLOP counter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def are_plain(*tensors: torch.Tensor | None) -> bool:
-    """Whether they are of no subclass that may have operators of its own. None is plain."""
+    """Whether no tensor is of a subclass, which may have its own operators. None is plain."""
     return all(one is None or type(one) in (torch.Tensor, torch.nn.Parameter) for one in tensors)
 
 
@@ -128,14 +128,14 @@ def _refuse_out(*arguments, out, **options):
 
 
 def _rows(x):
-    """The matrix whose rows are the vectors of x along its last dimension."""
+    """The vectors along the last dimension of x as the rows of a matrix."""
     return x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
 
 
 def _refuse_activation(name):
     if name != "none":
         raise RuntimeError(
-            f"activation is '{name}', of which no gradient is known; use 'none' and PyTorch's "
+            f"activation is '{name}', which has no gradient here; use 'none' and PyTorch's "
             "activation, or torch.no_grad()"
         )
 
@@ -249,7 +249,7 @@ def _register_gradient(name, backward, save, of_pytorch):
             return of_pytorch(*arguments, **options)
         if torch.is_grad_enabled():
             return by_backward(keyset, *arguments, **options)
-        with torch._C._AutoDispatchBelowAutograd():  # as it does, in fewer steps
+        with torch._C._AutoDispatchBelowAutograd():  # like by_backward, in fewer steps
             return operator.redispatch(
                 keyset & torch._C._after_autograd_keyset, *arguments, **options
             )
@@ -258,7 +258,7 @@ def _register_gradient(name, backward, save, of_pytorch):
 
 
 def _register():
-    # Under a patched model untuned products are PyTorch's, also those of the gradients.
+    # In a patched model PyTorch computes untuned problems, also those of the gradients.
     for name, fake, of_pytorch, flops, save, backward in (
         ("mm", _mm, _mm_of_pytorch, _flops, _save_mm, _mm_backward),
         ("bmm", _bmm, _bmm_of_pytorch, _flops, _save_mm, _bmm_backward),

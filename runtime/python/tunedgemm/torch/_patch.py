@@ -1,4 +1,4 @@
-"""patch and unpatch: the linear layers of a model by tuned kernels, where there are any."""
+"""patch and unpatch: the linear layers of a model use tuned kernels, where there are any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IF_SERVED, WITH_GRADIENT, WITHOUT = OPS.if_served, OPS.default, OPS.no_grad
 
 
 class _TunedProduct(torch.autograd.Function):
-    """The product that a tuned kernel has computed, with PyTorch's gradients of a linear layer."""
+    """Gives the result of a tuned kernel PyTorch's gradients of a linear layer."""
 
     @staticmethod
     def forward(ctx, input, weight, bias, product):
@@ -32,8 +32,8 @@ class _TunedProduct(torch.autograd.Function):
 
 
 def _multiply(input, weight, bias, policy):
-    """input @ weight.T + bias: exactly functional.linear, except for tensors without any
-    peculiarity whose product a kernel serves."""
+    """input @ weight.T + bias. A kernel computes it if it has plain tensors and the problem has a
+    kernel; functional.linear computes everything else."""
     if type(input) is not torch.Tensor or policy is None or forward_ad._current_level >= 0:
         return functional.linear(input, weight, bias)
     if torch.compiler.is_compiling():
@@ -51,7 +51,7 @@ def _multiply(input, weight, bias, policy):
 
 
 def _has_only_a_default_device(weight, bias):
-    """Whether the tensors are plain, and torch.set_default_device, which changes no product, is the
+    """Whether the tensors are plain and torch.set_default_device, which changes no result, is the
     only mode."""
     return are_plain(weight, bias) and all(
         type(mode) is DeviceContext for mode in _get_current_function_mode_stack()
@@ -59,20 +59,19 @@ def _has_only_a_default_device(weight, bias):
 
 
 def _traced(input, weight, bias, policy):
-    """The same in torch.compile, whose graph must have one operator for any shape. An exported
-    program has none of ours."""
-    # The flag itself, since is_exporting() is traced as true by the torch.compile of PyTorch 2.11.
+    """_multiply in torch.compile, whose graph must have one operator for any shape. An exported
+    program has none of our operators."""
+    # The torch.compile of PyTorch 2.11 traces is_exporting() as true, so read the flag.
     if torch.compiler._is_exporting_flag or not are_plain(weight, bias):
         return functional.linear(input, weight, bias)
     return (WITH_GRADIENT if torch.is_grad_enabled() else WITHOUT)(input, weight, bias, policy)
 
 
 class _Tuned:
-    """What patched layers have beside the class of layer that they were, which PyTorch's tools see:
-    a file has a layer of that class, and so has a script. A deep copy is patched."""
+    """The base of a patched layer beside its original class. PyTorch's tools see the original:
+    pickled and scripted layers are of that class. A deep copy is patched."""
 
-    # None: an unpatched layer whose class another tool, such as a parametrization, has derived from
-    # ours.
+    # None: an unpatched layer of a class that a tool, such as a parametrization, derived from ours.
     _tunedgemm_policy = None
 
     def __deepcopy__(self, memo):
@@ -82,7 +81,7 @@ class _Tuned:
 
     def __reduce_ex__(self, protocol):
         plain = self.__prepare_scriptable__()
-        # That of protocol 0 may have another class than the layer.
+        # With protocol 0 the class may differ from the layer's.
         return super().__reduce_ex__(protocol) if plain is self else plain.__reduce_ex__(0)
 
     def __prepare_scriptable__(self):
@@ -106,8 +105,8 @@ def _conv1d_forward(self, input):
 
 @functools.cache
 def _tuned(original, forward):
-    """The class of a patched layer. It has the module of the original class, since torch.fx takes
-    layers of torch.nn as they are."""
+    """The class of a patched layer. It has the module of the original class, since torch.fx does
+    not trace into layers of torch.nn."""
     return type(
         f"Tuned{original.__name__}",
         (_Tuned, original),
@@ -116,7 +115,7 @@ def _tuned(original, forward):
 
 
 def _tuned_classes() -> dict[type, type]:
-    """The classes of layers that are patched, with those that take their place."""
+    """Maps the classes of layers that are patched to their replacements."""
     classes = {torch.nn.Linear: _tuned(torch.nn.Linear, _linear_forward)}
     # The layers of GPT-2 in the library transformers, whose weights are transposed.
     if conv1d := getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None):
@@ -132,28 +131,26 @@ def patch(model: torch.nn.Module, policy: Policy = "fail") -> _UntilEnd:
     """Lets each torch.nn.Linear of a model use a tuned kernel for the shapes that have one; PyTorch
     computes the others.
 
-    policy: the kernels that count: "fail", winners only; "stored", any kernel in the cache file;
-        "compile", also one that the cost model chooses; "tune" tunes each new shape at its first
-        call. As for tunedgemm.plan.
+    policy: the kernels that may run, as for tunedgemm.plan: "fail": winners; "stored": any kernel
+        in the cache file; "compile": also the cost model's choice; "tune": a winner, which the
+        first call of a problem tunes.
 
     Returns a context manager whose end unpatches the model; `tunedgemm.torch.patch(model)` alone
-    lasts until unpatch(model). Layers are changed in place, by their class: parameters, state
-    dicts, hooks and isinstance stay as they were. Conv1D of the library transformers counts as a
-    linear layer. Subclasses of torch.nn.Linear are left alone.
+    lasts until unpatch(model). Only the class of a layer changes, in place: parameters, state
+    dicts, hooks and isinstance stay the same. Conv1D of the library transformers counts as a
+    linear layer. Subclasses of torch.nn.Linear are not patched.
 
-    A kernel computes a product of dense tensors of float64, float32, float16 or bfloat16 on the CPU
-    or a GPU, in eager mode or compiled. A layer is PyTorch's, to the bit, where its product has no
-    kernel, and for all else that PyTorch's layers can do: other tensors (nested, sparse, meta,
-    subclasses), transforms of torch.func, forward-mode derivatives, autocast, modes such as a FLOP
-    counter, torch.export, jit and fx. A pickled model is one of PyTorch's; a deep copy is patched.
-    Unpatch a model before a tool replaces layers by their exact class, as
+    Kernels multiply dense tensors of float64, float32, float16 or bfloat16 on the CPU or a GPU, in
+    eager mode or compiled. PyTorch computes the gradients, the problems without a kernel, and
+    everything else that its layers can do, with the same bits as unpatched: other tensors (nested,
+    sparse, meta, subclasses), transforms of torch.func, forward-mode derivatives, autocast, modes
+    such as a FLOP counter, torch.export, jit and fx. A pickled model is an unpatched one; a deep
+    copy is patched. Unpatch a model before a tool replaces layers by their exact class, as
     torch.ao.quantization.quantize_dynamic does.
 
-    The library is asked at the first call with a shape. A yes is kept for the life of the process;
-    after a no it is asked again a second later, then after twice as long each time, up to a minute.
-    It is asked below torch.compile, which sees one operator for any shape; later calls look the
-    answer up in a table. Warm up before capturing a CUDA graph, as always. Gradients are computed
-    by PyTorch."""
+    The first call with a shape looks for a kernel, which stays for the life of the process. A
+    problem without a kernel is looked up again after 1 s, then 2, 4, ... 64 s. torch.compile sees
+    one operator for any shape. Warm up before capturing a CUDA graph, as always."""
     classes = _tuned_classes()
     for module in model.modules():
         if type(module) in classes:

@@ -1,4 +1,4 @@
-"""record: the matrix products of a running program, for tune-all or to be tuned at once."""
+"""record: notes the problems of a running program, for tune-all or for tuning at once."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """A product of matrices as the library distinguishes them. Leading dimensions and batch strides
-    are in elements."""
+    """A problem, as the library tunes it. Leading dimensions and batch strides are in elements."""
 
     device: torch.device
     type_a: torch.dtype
@@ -107,7 +106,7 @@ class Product:
         ]
 
     def arguments(self) -> dict[str, Any]:
-        """Those of tunedgemm.plan() for this product, with placeholders for the tensors."""
+        """The arguments of tunedgemm.plan() for this problem, with placeholders for tensors."""
         device = "host" if self.device.type == "cpu" else f"cuda:{self.device.index}"
 
         def matrix(dtype, rows, columns, order="n", leading_dimension=None, batch_stride=None):
@@ -129,7 +128,7 @@ class Product:
         }
 
     def plan(self, policy: Policy = "tune", context: Context | None = None) -> Plan:
-        """The product's tunedgemm.Plan, made without its tensors. See tunedgemm.plan."""
+        """Makes the problem's tunedgemm.Plan without tensors. See tunedgemm.plan."""
         return _products.plan(**self.arguments(), policy=policy, context=context)
 
 
@@ -138,11 +137,10 @@ def _name(dtype: torch.dtype) -> str:
 
 
 class Shapes(collections.Counter[Product]):
-    """The distinct products that were recorded, a Product each, with the number of their calls."""
+    """Counts the calls of each recorded problem, a Product."""
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes a list of shapes that tune-all reads (CSV); its column `name` tells the number of
-        calls."""
+        """Writes a list of shapes (CSV) for tune-all; the column `name` has the number of calls."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(COLUMNS)
@@ -153,11 +151,11 @@ class Shapes(collections.Counter[Product]):
     def tune(
         self, progress: Progress = True, policy: Policy = "tune", context: Context | None = None
     ) -> None:
-        """Makes a plan for each product in this process, by default tuning those without a winner,
-        the most frequent first.
+        """Makes a plan for each problem in this process, the most frequent first; by default,
+        problems without a winner are tuned.
 
-        progress, policy, context: those of tunedgemm.prepare. The operators find the winners in the
-            cache file, of whatever context."""
+        progress, policy, context: as for tunedgemm.prepare. The operators find the winners in the
+            cache file, whichever context tuned them."""
         prepare(
             [product.arguments() for product, _ in self.most_common()],
             progress=progress,
@@ -167,20 +165,20 @@ class Shapes(collections.Counter[Product]):
 
 
 def record() -> contextlib.AbstractContextManager[Shapes]:
-    """Notes the matrix products of PyTorch and of the operators here that this thread and its
-    backward passes run in a `with` block.
+    """Notes the problems that this thread and its backward passes run in a `with` block, by
+    operators of PyTorch and of this module.
 
         with tunedgemm.torch.record() as shapes:
             model(x)
         shapes.write("shapes.csv")  # for tune-all shapes.csv
         shapes.tune(progress=True)  # or in this process
 
-    Seen are mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales,
-    also as parts of other functions, of element types that the library multiplies. Products within
-    fused kernels, as of flash attention, are not, nor those in regions that torch.compile has
-    compiled: record the model before. PyTorch splits some linear layers into a product and a sum;
-    record a patched model (tunedgemm.torch.patch) to note its layers as they will be multiplied.
-    The `with` block gives Shapes, a Counter."""
+    It sees mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also
+    as parts of other functions, if the library supports their element types. It does not see inside
+    fused kernels, such as flash attention, nor in regions that torch.compile has compiled: record
+    the model before. PyTorch splits some linear layers into a product and a sum; record a patched
+    model (tunedgemm.torch.patch) to note its layers whole. The `with` block gives Shapes, a
+    Counter."""
     return _Recorder()
 
 
@@ -212,8 +210,8 @@ class _Recorder(TorchDispatchMode):
 
 
 def _if_served(input, weight, bias=None, policy="fail"):
-    """Patched layers under modes and with subclasses of tensors are PyTorch's, but a recorder sees
-    them whole."""
+    """PyTorch computes patched layers under modes and with subclasses of tensors, but a recorder
+    sees them whole."""
     if isinstance(_get_current_dispatch_mode(), _Recorder) and are_plain(input, weight, bias):
         return OPS.tuned_linear.no_grad(input, weight, bias, policy)
     return None
@@ -223,8 +221,8 @@ LIBRARY.impl(OPS.tuned_linear.if_served, _if_served, "Python")
 
 
 def _layout(x):
-    """The letter, leading dimension and batch stride of a matrix or batch; those of a contiguous
-    copy if it has no layout."""
+    """The letter, leading dimension and batch stride of a matrix or batch, or of a contiguous copy
+    if it has no layout."""
     rows, columns = x.shape[-2:]
     batch_stride = x.stride(0) if x.dim() == 3 and x.shape[0] > 1 else 0
     layout: Any = _core.layout_of(rows, columns, *x.stride()[-2:])
@@ -282,7 +280,7 @@ def _read_linear(result, input, weight, bias=None, activation="none", **options)
         return None
     try:
         rows = input.view(-1, input.shape[-1])
-    except RuntimeError:  # its strides allow no view, so a copy is multiplied
+    except RuntimeError:  # its strides allow no view: PyTorch multiplies a copy
         rows = torch.empty(
             (max(result.numel() // max(result.shape[-1], 1), 1), input.shape[-1]),
             dtype=input.dtype,
