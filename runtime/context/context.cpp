@@ -18,13 +18,6 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr std::pair<std::string_view, Policy> kPolicies[] = {
-    {"tune", Policy::kTune},
-    {"compile", Policy::kCompile},
-    {"fail", Policy::kFail},
-    {"stored", Policy::kStored},
-    {"tune_in_background", Policy::kTuneInBackground}};
-
 // A call that tunes for longer says so on a terminal, once in the life of its context.
 constexpr std::chrono::seconds kSilence{2};
 
@@ -89,24 +82,6 @@ std::string title_of(const Problem& problem) {
 }
 
 }  // namespace
-
-std::string_view name(Policy policy) {
-  for (const auto& [name, value] : kPolicies) {
-    if (value == policy) {
-      return name;
-    }
-  }
-  return "unknown";
-}
-
-std::optional<Policy> parse_policy(std::string_view text) {
-  for (const auto& [name, policy] : kPolicies) {
-    if (text == name) {
-      return policy;
-    }
-  }
-  return std::nullopt;
-}
 
 std::unique_ptr<Context> Context::create(const ContextOptions& options) {
   return std::unique_ptr<Context>(
@@ -237,109 +212,82 @@ const Plan& Context::plan_without_workspace(const Plan& plan) {
 
 std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy,
                                          double accepted_loss) {
-  const Problem& problem = miss.problem();
-  if (is_empty(problem)) {
+  if (is_empty(miss.problem())) {
     return maker_.empty(miss.call());
   }
-  const std::int64_t tuned_before = tuning_.tuned();
-  std::optional<Hit> hit = find_winner(problem);
-  if (!hit && compiling_under(policy) == Compiling::kAllowed) {
-    hit = try_or_log(problem, [&] { return tuning_.renewed(problem); });
-  }
-  if (!hit && policy == Policy::kFail) {
-    throw CallError(CallError::Kind::kNotTuned,
-                    "policy fail, and " + name_of_cache(*store_) + " has no winner on " +
-                        device_->identity().name + " for " + to_text(problem) +
-                        "; tune it with tune-all, or use policy tune");
-  }
-  if (!hit && policy == Policy::kTune && accepted_loss > 0) {
-    if (auto plan = plan_within(miss, accepted_loss)) {
-      return plan;
+  Search search{
+      .miss = miss, .tuned_before = tuning_.tuned(), .winner = find_winner(miss.problem())};
+  using PlanSource = std::unique_ptr<Plan> (Context::*)(Search&, const Attempt&);
+  constexpr PlanSource kSources[] = {&Context::plan_of_winner, &Context::plan_of_stored,
+                                     &Context::plan_of_new_kernel};
+  for (const Attempt& attempt : attempts_of(policy, accepted_loss)) {
+    for (const PlanSource source : kSources) {
+      if (auto plan =
+              try_or_log(miss.problem(), [&] { return (this->*source)(search, attempt); })) {
+        return plan;
+      }
     }
   }
-  bool nothing_compiles = false;
-  if (!hit && policy == Policy::kTune) {
-    TunedMiss tuned = try_or_log(problem, [&] { return tune_missing(problem, tuned_before); });
-    hit = std::move(tuned.hit);
-    nothing_compiles = tuned.nothing_compiles;
-  }
-  // A hit tells whether its kernel needs the probe. Without a hit, run the probe only if the call
-  // may block.
-  const Compiling compiling = compiling_under(policy);
-  if (hit ? hit->winner.lacks_probe : compiling == Compiling::kAllowed) {
-    try_or_log(problem, [&] {
-      tuning_.complete_probe();
-      return true;
-    });
-  }
-  if (hit && hit->winner.lacks_probe) {
-    hit = to_hit(std::move(hit->record), problem, device_->limits(), hit->match);
-  }
-  if (hit) {
-    if (auto plan = plan_of_winner(miss, *hit, compiling)) {
-      return plan;
-    }
-  }
-  const bool stored_first =
-      compiling == Compiling::kForbidden || nothing_compiles || !device_->why_not_compile().empty();
-  if (stored_first) {
-    if (auto plan = plan_of_stored(miss)) {
-      return plan;
-    }
-  }
-  if (policy == Policy::kStored) {
-    store_->note_request(problem, device_->identity(), 1);
-    throw CallError(CallError::Kind::kNotTuned, why_not_stored(problem));
-  }
-  if (hit && policy == Policy::kTuneInBackground) {
-    // No stored kernel computes the problem, so the call must compile the winner after all.
-    if (auto plan = plan_of_winner(miss, *hit, Compiling::kAllowed)) {
-      return plan;
-    }
-  }
-  if (!stored_first) {
-    if (auto plan = plan_within(miss, accepted_loss > 0 ? accepted_loss : kUsualAcceptedLoss)) {
-      return plan;
-    }
-  }
-  std::string why_not = "the environment failed, see the log";
-  if (auto plan = try_or_log(problem, [&] { return maker_.from_model(miss, why_not); })) {
-    ++counters_.model;
-    return plan;
-  }
-  if (!stored_first) {
-    if (auto plan = plan_of_stored(miss)) {
-      return plan;
-    }
-  }
-  throw CallError(CallError::Kind::kUnsupported,
-                  "no kernel could be made for " + to_text(problem) + ": " + why_not);
+  throw_without_kernel(search, policy);
 }
 
-std::unique_ptr<Plan> Context::plan_of_winner(PlanMaker::Miss& miss, const Hit& hit,
-                                              Compiling compiling) {
-  return try_or_log(miss.problem(), [&] {
-    replace_plans(miss.problem(), hit, compiling);
-    std::unique_ptr<Plan> plan = maker_.from_winner(miss.call(), hit, compiling);
-    if (plan != nullptr) {
-      ++(hit.match == Match::kExact ? counters_.hits : counters_.stale);
-    }
-    return plan;
-  });
+std::unique_ptr<Plan> Context::plan_of_winner(Search& search, const Attempt& attempt) {
+  const Problem& problem = search.miss.problem();
+  std::optional<Hit>& winner = search.winner;
+  const bool may_compile = attempt.may_compile_winner();
+  if (!winner && may_compile && std::exchange(search.may_renew, false)) {
+    winner = tuning_.renewed(problem);
+  }
+  // A winner says whether its kernel needs the probe. A compiler's attempt needs it for its choice.
+  if (winner ? winner->winner.lacks_probe : attempt.maker == KernelMaker::kCompiler) {
+    tuning_.complete_probe();
+  }
+  if (winner && winner->winner.lacks_probe) {
+    winner = to_hit(std::move(winner->record), problem, device_->limits(), winner->match);
+  }
+  if (!winner || search.winner_fails) {
+    return nullptr;
+  }
+  search.winner_fails = may_compile;  // unless a plan is returned
+  const Compiling compiling = may_compile ? Compiling::kAllowed : Compiling::kForbidden;
+  replace_plans(problem, *winner, compiling);
+  auto plan = maker_.from_winner(search.miss.call(), *winner, compiling);
+  if (plan != nullptr) {
+    ++(winner->match == Match::kExact ? counters_.hits : counters_.stale);
+  }
+  return plan;
 }
 
-std::unique_ptr<Plan> Context::plan_of_stored(PlanMaker::Miss& miss) {
-  auto plan = try_or_log(miss.problem(), [&] { return maker_.from_store(miss); });
+std::unique_ptr<Plan> Context::plan_of_stored(Search& search, const Attempt& attempt) {
+  PlanMaker::Miss& miss = search.miss;
+  const bool cannot_compile = search.nothing_compiles || !device_->why_not_compile().empty();
+  const bool is_any_accepted = attempt.accepted_loss == kAnyLoss ||
+                               (attempt.maker == KernelMaker::kCompiler && cannot_compile);
+  std::unique_ptr<Plan> plan;
+  if (is_any_accepted) {
+    plan = maker_.from_store(miss);
+  } else if (attempt.accepted_loss > 0) {
+    plan = maker_.from_ladder(miss);
+    if (plan != nullptr && maker_.expected_loss(*plan, miss.ranked()) > attempt.accepted_loss) {
+      plan = nullptr;
+    }
+  }
   counters_.nearest += plan != nullptr ? 1 : 0;
   return plan;
 }
 
-std::unique_ptr<Plan> Context::plan_within(PlanMaker::Miss& miss, double accepted_loss) {
-  auto plan = try_or_log(miss.problem(), [&] { return maker_.from_ladder(miss); });
-  if (plan == nullptr || maker_.expected_loss(*plan, miss.ranked()) > accepted_loss) {
-    return nullptr;
+std::unique_ptr<Plan> Context::plan_of_new_kernel(Search& search, const Attempt& attempt) {
+  if (attempt.maker == KernelMaker::kTuner && !search.winner) {
+    TunedMiss tuned = tune_missing(search.miss.problem(), search.tuned_before);
+    search.winner = std::move(tuned.hit);
+    search.nothing_compiles = tuned.nothing_compiles;
+    return plan_of_winner(search, attempt);
   }
-  ++counters_.nearest;
+  std::unique_ptr<Plan> plan;
+  if (attempt.maker == KernelMaker::kCompiler) {
+    plan = maker_.from_model(search.miss, search.why_not_compiled);
+    counters_.model += plan != nullptr ? 1 : 0;
+  }
   return plan;
 }
 
@@ -349,14 +297,31 @@ bool Context::is_within(const Plan& plan, double accepted_loss) {
 }
 
 Compiling Context::compiling_under(Policy policy) {
-  const bool at_once = policy == Policy::kStored || policy == Policy::kTuneInBackground;
-  return at_once ? Compiling::kForbidden : Compiling::kAllowed;
+  return attempts_of(policy).front().may_compile_winner() ? Compiling::kAllowed
+                                                          : Compiling::kForbidden;
 }
 
-std::string Context::why_not_stored(const Problem& problem) {
-  return "policy stored, and neither " + name_of_cache(*store_) +
-         " nor the library has a kernel for " + device_->identity().name + " that computes " +
-         to_text(problem) + "; tune it or one like it with tune-all, or use policy compile";
+void Context::throw_without_kernel(const Search& search, Policy policy) {
+  const Problem& problem = search.miss.problem();
+  const std::string& device = device_->identity().name;
+  if (policy == Policy::kFail) {
+    throw CallError(
+        CallError::Kind::kNotTuned,
+        "policy fail, and " + name_of_cache(*store_) +
+            (search.winner ? " has a winner whose kernel cannot be used (see the log) on "
+                           : " has no winner on ") +
+            device + " for " + to_text(problem) + "; tune it with tune-all, or use policy tune");
+  }
+  if (policy == Policy::kStored) {
+    store_->note_request(problem, device_->identity(), 1);
+    throw CallError(CallError::Kind::kNotTuned,
+                    "policy stored, and neither " + name_of_cache(*store_) +
+                        " nor the library has a kernel for " + device + " that computes " +
+                        to_text(problem) +
+                        "; tune it or one like it with tune-all, or use policy compile");
+  }
+  throw CallError(CallError::Kind::kUnsupported, "no kernel could be made for " + to_text(problem) +
+                                                     ": " + search.why_not_compiled);
 }
 
 std::optional<Hit> Context::find_winner(const Problem& canonical) {

@@ -23,6 +23,7 @@
 #include "runtime/calls/plan.h"
 #include "runtime/calls/plan_cache.h"
 #include "runtime/context/plan_maker.h"
+#include "runtime/context/policy.h"
 #include "runtime/context/provisional_plans.h"
 #include "runtime/context/recent_plans.h"
 #include "runtime/context/winner_watch.h"
@@ -32,21 +33,6 @@
 #include "runtime/tuning/tuning_session.h"
 
 namespace tunedgemm::internal {
-
-/// How to handle a cache miss. The numbers are part of the C ABI, so never renumber.
-enum class Policy : std::int32_t {
-  kTune = 1,
-  kTuneInBackground = 2,
-  kCompile = 3,
-  kStored = 4,
-  kFail = 5,
-};
-std::string_view name(Policy policy);
-std::optional<Policy> parse_policy(std::string_view text);
-
-/// Policy compile runs a stored kernel of another M, and compiles nothing, if the expected loss is
-/// at most this and the caller has accepted no other.
-inline constexpr double kUsualAcceptedLoss = 0.05;
 
 struct ContextOptions {
   /// Null: automatic_backend().
@@ -91,9 +77,7 @@ class Context {
   /// winner, the store notes a request, with `name` unless `stream` is captured. Throws CallError,
   /// DeviceError.
   ///
-  /// If `accepted_loss` is not 0, policy tune does not tune a problem that a stored kernel of
-  /// another M computes with at most this expected loss (PlanMaker::expected_loss). Policy compile
-  /// does not compile for such a problem either; for it, 0 is kUsualAcceptedLoss.
+  /// `accepted_loss`: see attempts_of().
   const Plan& plan(const CheckedCall& call, StreamHandle stream,
                    std::optional<Policy> call_policy = {}, std::string_view name = {},
                    double accepted_loss = 0) {
@@ -164,21 +148,31 @@ class Context {
                                            double accepted_loss, KeptFor kept_for);
   /// Whether a new provisional plan may be kept for the life of the context.
   bool keeps(KeptFor kept_for) const;
+  /// A call's search for a kernel.
+  struct Search {
+    PlanMaker::Miss& miss;
+    std::int64_t tuned_before;  ///< TuningSession::tuned() before the winner was looked up
+    std::optional<Hit> winner;
+    bool may_renew = true;          ///< the winner of an older kernel template
+    bool winner_fails = false;      ///< the winner's kernel cannot be made
+    bool nothing_compiles = false;  ///< in the tuning, every candidate was kUnavailable
+    std::string why_not_compiled = "the environment failed, see the log";
+  };
+  /// The plan of the first source that has one. The sources of each attempt of the policy are the
+  /// winner, a stored kernel and a new kernel. Throws CallError if there is none.
   std::unique_ptr<Plan> make_plan(PlanMaker::Miss& miss, Policy policy, double accepted_loss);
-  /// The plan of a kernel of another M whose expected loss is at most this; null if there is none.
-  std::unique_ptr<Plan> plan_within(PlanMaker::Miss& miss, double accepted_loss);
+  // The sources. Each returns null if it has no plan, or if the attempt does not permit it.
+  /// Also replaces the problem's provisional plans.
+  std::unique_ptr<Plan> plan_of_winner(Search& search, const Attempt& attempt);
+  std::unique_ptr<Plan> plan_of_stored(Search& search, const Attempt& attempt);
+  /// Tunes, or compiles the model's choice.
+  std::unique_ptr<Plan> plan_of_new_kernel(Search& search, const Attempt& attempt);
+  [[noreturn]] void throw_without_kernel(const Search& search, Policy policy);
   /// Whether the plan has a kernel of another M with at most this expected loss; false for 0.
   bool is_within(const Plan& plan, double accepted_loss);
-  /// Makes the winner's plan, and replaces the problem's provisional plans. Null if the winner's
-  /// kernel is not available.
-  std::unique_ptr<Plan> plan_of_winner(PlanMaker::Miss& miss, const Hit& hit, Compiling compiling);
-  /// The nearest stored kernel's plan; null if there is none.
-  std::unique_ptr<Plan> plan_of_stored(PlanMaker::Miss& miss);
   /// The plan of a call during a stream capture, which may only use a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
   std::shared_ptr<const Plan> plan_during_capture(const CheckedCall& call, KeptFor kept_for);
-  /// The error message if policy `stored` finds no kernel.
-  std::string why_not_stored(const Problem& problem);
   std::optional<Hit> find_winner(const Problem& canonical);
   struct TunedMiss {
     std::optional<Hit> hit;         ///< empty if the tuning found no winner
