@@ -562,5 +562,5 @@ size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t s
     std::memcpy(text, shown.data(), copied);
     text[copied] = '\0';
   }
-  return shown.size() + 1;
+  return shown.size();
 }

@@ -147,7 +147,7 @@ void Context::close() {
 std::string Context::report() const {
   const std::shared_ptr<tunedgemm_context> context = get();
   std::string text(tunedgemm_context_report(context.get(), nullptr, 0), '\0');
-  tunedgemm_context_report(context.get(), text.data(), text.size());
+  tunedgemm_context_report(context.get(), text.data(), text.size() + 1);
   return text.c_str();
 }
 

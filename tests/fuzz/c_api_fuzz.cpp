@@ -38,12 +38,10 @@ tunedgemm_context* context() {
 void begin_input() {
   static int inputs = 0;
   if (inputs++ % 4096 == 0) {
-    tunedgemm_context_options options;
-    tunedgemm_context_options_init(&options);
-    options.backend = TUNEDGEMM_BACKEND_HOST;
-    options.host_threads = 1;
-    options.cache_path = "";
-    options.policy = TUNEDGEMM_POLICY_STORED;
+    const tunedgemm_context_options options{.backend = TUNEDGEMM_BACKEND_HOST,
+                                            .host_threads = 1,
+                                            .cache_path = "",
+                                            .policy = TUNEDGEMM_POLICY_STORED};
     tunedgemm_context* made = nullptr;
     must_hold(tunedgemm_context_create(&options, &made) == TUNEDGEMM_STATUS_OK);
     current_context().reset(made);
@@ -238,11 +236,9 @@ void multiplications(Input& input) {
                          static_cast<std::int64_t>(input.below(12)),
                          static_cast<std::int64_t>(input.below(12)), inputs, inputs, output);
   tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
   damage(input, problem);
   damage(input, buffers);
   tunedgemm_plan_options options;
-  tunedgemm_plan_options_init(&options);
   damage(input, options);
   // Forbid compilation, and use valid pointers for the texts.
   if (options.policy == TUNEDGEMM_POLICY_TUNE || options.policy == TUNEDGEMM_POLICY_COMPILE ||
@@ -274,7 +270,6 @@ void multiplications(Input& input) {
 
 void contexts(Input& input) {
   tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
   damage(input, options);
   options.cache_path = "";
   options.host_threads = options.host_threads > 4 ? 4 : options.host_threads;
@@ -290,7 +285,7 @@ void contexts(Input& input) {
 void texts(Input& input) {
   must_hold(*tunedgemm_status_name(input.take<tunedgemm_status>()) != '\0');
   std::vector<char> text(input.below(64) + 1);
-  must_hold(tunedgemm_context_report(context(), text.data(), text.size() - 1) > 1);
+  must_hold(tunedgemm_context_report(context(), text.data(), text.size() - 1) > 0);
 }
 
 }  // namespace

@@ -7,11 +7,9 @@
  * For example, with device pointers on a GPU and plain ones on the CPU:
  *
  *     tunedgemm_problem problem;
+ *     tunedgemm_buffers buffers;
  *     tunedgemm_problem_init(&problem, m, n, k, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
  *                            TUNEDGEMM_TYPE_F16);
- *     problem.activation = TUNEDGEMM_ACTIVATION_RELU;
- *
- *     tunedgemm_buffers buffers;
  *     tunedgemm_buffers_init(&buffers);
  *     buffers.a = a, buffers.b = b, buffers.d = d;
  *     if (tunedgemm_matmul(NULL, &problem, &buffers, stream) != TUNEDGEMM_STATUS_OK) {
@@ -19,10 +17,28 @@
  *     }
  *
  * The first call tunes the problem and stores the winner in the cache file. Later calls, in this or
- * another process, launch the winner. See @ref page_contracts for errors, memory, streams, threads
- * and lifetime, @ref page_misses for tuning, @ref page_processes for the environment and fork. */
+ * another process, launch the winner. A simple program needs the first half of this header, which
+ * ends with tunedgemm_error_message(). Read @ref page_contracts, then @ref page_misses (tuning) and
+ * @ref page_processes (environment, fork). Everything is since 0.1.0 unless it says otherwise; what
+ * is marked experimental may change in 0.2. */
 #ifndef TUNEDGEMM_TUNEDGEMM_H
 #define TUNEDGEMM_TUNEDGEMM_H
+
+/** @page page_contracts  Contracts
+ * 1. Errors: Unless a call returns TUNEDGEMM_STATUS_OK, it launched nothing. The library never
+ *    aborts or exits, and prints nothing but warnings, which tunedgemm_set_log() takes over.
+ * 2. Structs: In C, call the struct's _init function, then set the members that differ. In C++ the
+ *    members have the same defaults: `tunedgemm_problem problem{.m = 5, .n = 6, .k = 7};`. Options
+ *    may be NULL. Structs are not kept.
+ * 3. Versions: `struct_size` is sizeof in the caller's version. New members come at the end; those
+ *    that a caller lacks have their defaults. Enumerators keep their numbers; others are refused.
+ * 4. Memory: Operands lie in the context's device memory; managed and registered host memory works
+ *    for GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
+ * 5. Streams: A cudaStream_t or CUstream, NULL for the default one and on the host. A call returns
+ *    after the launch, and waits only if it tunes or allocates; on the host, with the result.
+ * 6. Threads: Any number of threads may share a context and its plans; on the host their launches
+ *    take turns. No other thread may use a context while it is destroyed.
+ * 7. Lifetime: A context owns its plans, descriptions and kernels; they die with it. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +50,7 @@
 #define TUNEDGEMM_API
 #endif
 /* In C++ an enumeration holds every number of this type, as it does in C, and the members of
- * structs have the default values that the _init functions set in C. */
+ * structs have their default values. ZERO is 0, NULL, or the enumerator that is 0. */
 #ifdef __cplusplus
 #define TUNEDGEMM_INT32 : int32_t
 #define TUNEDGEMM_DEFAULT(value) = value
@@ -47,11 +63,7 @@ extern "C" {
 #endif
 /** @endcond */
 
-#define TUNEDGEMM_VERSION_MAJOR 0 /**< Of this header (Semantic Versioning). */
-#define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */
-#define TUNEDGEMM_VERSION_PATCH 0 /**< Of this header. */
-
-/* ---- Types ----------------------------------------------------------------------------------- */
+/* ==== Simple interface ======================================================================== */
 /** Element types. The supported combinations:
  *
  *     A and B                       accumulator               D, C and the bias
@@ -109,82 +121,6 @@ typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
   TUNEDGEMM_NUMERICS_PROMOTED = 4  /**< fp8, partial sums promoted to f32 at short intervals. */
 } tunedgemm_numerics;
 
-/* ---- Problem and buffers --------------------------------------------------------------------- */
-/** A batch stride of A, B or C: all batch indices use the same matrix. */
-#define TUNEDGEMM_BROADCAST INT64_C(-1)
-
-/** The multiplication. Call tunedgemm_problem_init(), then set the members that differ.
- *
- * op(A) is M x K, op(B) is K x N, C and D are M x N, `batch` times. Sizes may be 0: an empty D
- * needs no work, and K = 0 gives D = act(beta * C + bias). No matrix may span more than 2^56 bytes.
- *
- * There is no transpose flag: the transpose of a row-major matrix is a column-major one. Leading
- * dimensions and batch strides are in elements; 0 means packed. D must not overlap itself. */
-typedef struct tunedgemm_problem {
-  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_problem)); /**< Of this struct. */
-  int64_t m TUNEDGEMM_ZERO;                                        /**< Rows of op(A), C and D. */
-  int64_t n TUNEDGEMM_ZERO;           /**< Columns of op(B), C and D. */
-  int64_t k TUNEDGEMM_ZERO;           /**< Columns of op(A) and rows of op(B). */
-  int64_t batch TUNEDGEMM_DEFAULT(1); /**< Number of products; 1 unless batched. */
-  tunedgemm_type type_a TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Element type of A. */
-  tunedgemm_type type_b TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Element type of B. */
-  tunedgemm_type type_d
-      TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Element type of C, D and the bias. */
-  tunedgemm_order order_a TUNEDGEMM_ZERO;    /**< Layout of op(A). */
-  tunedgemm_order order_b TUNEDGEMM_ZERO;    /**< Layout of op(B). */
-  tunedgemm_order order_c TUNEDGEMM_ZERO;    /**< Layout of C. */
-  tunedgemm_order order_d TUNEDGEMM_ZERO;    /**< Layout of D. */
-  int64_t lda TUNEDGEMM_ZERO;                /**< Leading dimension of A. */
-  int64_t ldb TUNEDGEMM_ZERO;                /**< Leading dimension of B. */
-  int64_t ldc TUNEDGEMM_ZERO;                /**< Leading dimension of C. */
-  int64_t ldd TUNEDGEMM_ZERO;                /**< Leading dimension of D. */
-  int64_t batch_stride_a TUNEDGEMM_ZERO;     /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_b TUNEDGEMM_ZERO;     /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_c TUNEDGEMM_ZERO;     /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_d TUNEDGEMM_ZERO;     /**< From one D to the next. */
-  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
-  tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
-  tunedgemm_numerics numerics
-      TUNEDGEMM_DEFAULT(TUNEDGEMM_NUMERICS_DEFAULT); /**< Arithmetic of products and sums. */
-} tunedgemm_problem;
-
-/** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no activation, no bias,
- * default numerics. Nothing is checked here. `problem` must not be NULL. */
-TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
-                                          int64_t k, tunedgemm_type type_a, tunedgemm_type type_b,
-                                          tunedgemm_type type_d);
-
-/** The operands of one call. Call tunedgemm_buffers_init(), then set the members that differ.
- *
- * Matrices and the bias must be aligned to their element size. The fastest kernels need pointers,
- * leading dimensions and batch strides that are multiples of 16 bytes; alignment is part of the
- * problem that is tuned. D must not overlap an input, except that C may be D itself, with the same
- * layout. Padding between rows of D (columns, if column-major) is never touched and may hold other
- * data. If K or alpha is 0, A, B and their scales may be NULL or hold NaN; so may C if beta is 0. */
-typedef struct tunedgemm_buffers {
-  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_buffers)); /**< Of this struct. */
-  const void* a TUNEDGEMM_ZERO;                                    /**< A. */
-  const void* b TUNEDGEMM_ZERO;                                    /**< B. */
-  const void* c TUNEDGEMM_ZERO;                                    /**< C. Not read if beta is 0. */
-  void* d TUNEDGEMM_ZERO;          /**< D; every element is written, and nothing else. */
-  const void* bias TUNEDGEMM_ZERO; /**< The bias; ignored unless the problem has one. */
-  const float* scale_a
-      TUNEDGEMM_ZERO; /**< One value in device memory, read by the kernel; NULL for 1. */
-  const float* scale_b
-      TUNEDGEMM_ZERO; /**< One value in device memory, read by the kernel; NULL for 1. */
-  double alpha
-      TUNEDGEMM_DEFAULT(1); /**< Factor of the product, in the accumulator's type (f64 for S32). */
-  double beta TUNEDGEMM_ZERO;           /**< Factor of C, likewise. */
-  float slope TUNEDGEMM_DEFAULT(0.01f); /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
-  void* workspace TUNEDGEMM_ZERO;       /**< Optional; see tunedgemm_plan_workspace_bytes(). */
-  size_t workspace_bytes
-      TUNEDGEMM_ZERO; /**< Size of `workspace`, which is not used if it is too small. */
-} tunedgemm_buffers;
-
-/** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. `buffers` must not be NULL. */
-TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
-
-/* ---- Multiplication -------------------------------------------------------------------------- */
 /** The result of a call. tunedgemm_error_message() has the details. */
 typedef enum tunedgemm_status TUNEDGEMM_INT32 {
   TUNEDGEMM_STATUS_OK = 0,               /**< Done; on CUDA: launched. */
@@ -197,12 +133,75 @@ typedef enum tunedgemm_status TUNEDGEMM_INT32 {
   TUNEDGEMM_STATUS_INTERNAL = 7       /**< A bug in this library: please report the message. */
 } tunedgemm_status;
 
+/** A batch stride of A, B or C: all batch indices use the same matrix. */
+#define TUNEDGEMM_BROADCAST INT64_C(-1)
+
+/** The multiplication. op(A) is M x K, op(B) is K x N, C and D are M x N, `batch` times. Sizes may
+ * be 0: an empty D needs no work, and K = 0 gives D = act(beta * C + bias). No matrix may span more
+ * than 2^56 bytes. There is no transpose flag: the transpose of a row-major matrix is column-major.
+ * Leading dimensions and batch strides are in elements; 0: packed. D must not overlap itself. */
+typedef struct tunedgemm_problem {
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_problem)); /**< sizeof *problem */
+  int64_t m TUNEDGEMM_ZERO;                                        /**< Rows of op(A), C and D. */
+  int64_t n TUNEDGEMM_ZERO;           /**< Columns of op(B), C and D. */
+  int64_t k TUNEDGEMM_ZERO;           /**< Columns of op(A) and rows of op(B). */
+  int64_t batch TUNEDGEMM_DEFAULT(1); /**< Number of products; 1 unless batched. */
+  tunedgemm_type type_a TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Of the elements of A. */
+  tunedgemm_type type_b TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Of the elements of B. */
+  tunedgemm_type type_d TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Of C, D and the bias. */
+  tunedgemm_order order_a TUNEDGEMM_ZERO;                      /**< Layout of op(A). */
+  tunedgemm_order order_b TUNEDGEMM_ZERO;                      /**< Layout of op(B). */
+  tunedgemm_order order_c TUNEDGEMM_ZERO;                      /**< Layout of C. */
+  tunedgemm_order order_d TUNEDGEMM_ZERO;                      /**< Layout of D. */
+  int64_t lda TUNEDGEMM_ZERO;                                  /**< Leading dimension of A. */
+  int64_t ldb TUNEDGEMM_ZERO;                                  /**< Leading dimension of B. */
+  int64_t ldc TUNEDGEMM_ZERO;                                  /**< Leading dimension of C. */
+  int64_t ldd TUNEDGEMM_ZERO;                                  /**< Leading dimension of D. */
+  int64_t batch_stride_a TUNEDGEMM_ZERO; /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_b TUNEDGEMM_ZERO; /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_c TUNEDGEMM_ZERO; /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_d TUNEDGEMM_ZERO; /**< From one D to the next. */
+  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
+  tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
+  tunedgemm_numerics numerics TUNEDGEMM_DEFAULT(TUNEDGEMM_NUMERICS_DEFAULT); /**< Arithmetic. */
+} tunedgemm_problem;
+/** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
+TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
+                                          int64_t k, tunedgemm_type type_a, tunedgemm_type type_b,
+                                          tunedgemm_type type_d);
+
+/** The operands of one call. Matrices and the bias must be aligned to their element size. The
+ * fastest kernels need pointers, leading dimensions and batch strides that are multiples of 16
+ * bytes; alignment is part of the problem that is tuned.
+ *
+ * D must not overlap an input, except that C may be D itself, with the same layout. Padding between
+ * rows of D (columns, if column-major) is never touched and may hold other data. If K or alpha is
+ * 0, A, B and their scales may be NULL or hold NaN; so may C if beta is 0. */
+typedef struct tunedgemm_buffers {
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_buffers)); /**< sizeof *buffers */
+  const void* a TUNEDGEMM_ZERO;                                    /**< A. */
+  const void* b TUNEDGEMM_ZERO;                                    /**< B. */
+  const void* c TUNEDGEMM_ZERO;                                    /**< C. Not read if beta is 0. */
+  void* d TUNEDGEMM_ZERO;                /**< D; every element is written, and nothing else. */
+  const void* bias TUNEDGEMM_ZERO;       /**< The bias; ignored unless the problem has one. */
+  const float* scale_a TUNEDGEMM_ZERO;   /**< One value in device memory, or NULL for 1. */
+  const float* scale_b TUNEDGEMM_ZERO;   /**< One value in device memory, or NULL for 1. */
+  double alpha TUNEDGEMM_DEFAULT(1);     /**< Factor, in the accumulator's type (f64 for S32). */
+  double beta TUNEDGEMM_ZERO;            /**< Factor of C, likewise. */
+  float slope TUNEDGEMM_DEFAULT(0.01f);  /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
+  void* workspace TUNEDGEMM_ZERO;        /**< Optional; see tunedgemm_plan_workspace_bytes(). */
+  size_t workspace_bytes TUNEDGEMM_ZERO; /**< Its size; it is not used if it is too small. */
+} tunedgemm_buffers;
+/** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. */
+TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
+
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
  * stands for the process's own context for the calling thread's current CUDA device, or for the
- * host if there is no GPU. The first use creates the context, with default options. */
+ * host if there is no GPU; its first use creates it, with default options. */
 typedef struct tunedgemm_context tunedgemm_context;
 
-/** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel.
+/** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel. Equal
+ * inputs give equal bits while the kernel is the same; another winner may round differently.
  *
  * Once the context knows the problem, a call costs only the launch: no lock, no allocation (except
  * for a workspace, the first time on a stream), no cache access. A problem is known after one call
@@ -210,82 +209,126 @@ typedef struct tunedgemm_context tunedgemm_context;
  *
  * While `stream` is being captured nothing is compiled, tuned or loaded. A known problem is
  * captured with its own kernel, an unknown one with the best loaded kernel that computes it; if
- * there is none, the call fails with TUNEDGEMM_STATUS_NOT_TUNED. Make a plan before the capture.
- *
- * Equal inputs give equal bits while the kernel is the same; another winner may round differently.
- *
- * @param context  NULL for the process's own context.
- * @param problem  The multiplication.
- * @param buffers  The operands, in the context's device memory.
- * @param stream   A cudaStream_t or CUstream, NULL for the default stream; NULL on the host.
- * @return Any status. */
+ * there is none, the call fails with TUNEDGEMM_STATUS_NOT_TUNED. Make a plan before the capture. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
                                                 const tunedgemm_problem* problem,
                                                 const tunedgemm_buffers* buffers, void* stream);
 
-/* ---- Plan: lookup and launch as two steps ---------------------------------------------------- */
+/** The calling thread's last failure, as a sentence that names the object, the value and the
+ * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
+TUNEDGEMM_API const char* tunedgemm_error_message(void);
+
+/* ==== Advanced: plans, which separate lookup and launch ======================================= */
 /** A problem with its kernel. Opaque, owned by its context, shared by threads. A plan made without
  * a winner switches to the winner soon after the winner is in the cache. */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
-/** How to handle a cache miss (@ref page_misses). Under every policy a hit is used. */
+/** How to handle a cache miss (see @ref page_misses). Under every policy a hit is used. */
 typedef enum tunedgemm_policy TUNEDGEMM_INT32 {
   TUNEDGEMM_POLICY_DEFAULT = 0, /**< Context: $TUNEDGEMM_POLICY, else TUNE; plan: its context's. */
   TUNEDGEMM_POLICY_TUNE = 1,    /**< Tune now, within the budget, then run the winner. */
-  /** Run a kernel as STORED does, else as COMPILE; tune in a thread while the context is idle. */
-  TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND = 2,
-  /** Run the stored kernel that STORED takes from another M, if it is expected to take at most 5 %
-   * longer than the winner would (see accepted_loss), else the cost model's choice or a near
-   * problem's winner, compiled in a second or two if it is not stored. Note the problem for
-   * `tune-all --from-requests`. */
-  TUNEDGEMM_POLICY_COMPILE = 3,
-  /** Neither tune nor compile: run the best stored or linked-in kernel that computes the
-   * problem, else fail with TUNEDGEMM_STATUS_NOT_TUNED. Note the problem. */
-  TUNEDGEMM_POLICY_STORED = 4,
-  TUNEDGEMM_POLICY_FAIL = 5 /**< Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
+  TUNEDGEMM_POLICY_TUNE_IN_BACKGROUND = 2, /**< As STORED, else as COMPILE; tune while idle. */
+  TUNEDGEMM_POLICY_COMPILE = 3, /**< A stored kernel that is within 5 %, else compile one. */
+  TUNEDGEMM_POLICY_STORED = 4,  /**< The best stored or linked-in kernel; never compile. */
+  TUNEDGEMM_POLICY_FAIL = 5     /**< Fail with TUNEDGEMM_STATUS_NOT_TUNED. */
 } tunedgemm_policy;
 
 /** The kernels around a launch on its stream. A plan is tuned for one regime, correct in both. */
 typedef enum tunedgemm_launch_regime TUNEDGEMM_INT32 {
   TUNEDGEMM_LAUNCH_REGIME_ISOLATED = 0, /**< Other kernels may run between the launches. */
-  /** Kernels of this library follow each other and may overlap. Any other kernel in between costs a
-   * microsecond; it must not both start its successor early and write the launch's workspace. */
+  /** Experimental. This library's kernels follow each other and may overlap. Another one between
+   * costs 1 us; it must not both start its successor early and write the launch's workspace. */
   TUNEDGEMM_LAUNCH_REGIME_BACK_TO_BACK = 1
 } tunedgemm_launch_regime;
 
 /** Options of a plan. */
 typedef struct tunedgemm_plan_options {
-  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_options)); /**< Of this struct. */
-  tunedgemm_policy policy
-      TUNEDGEMM_ZERO; /**< On a miss. TUNE and FAIL also act on plans without a winner. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_options)); /**< sizeof *options */
+  tunedgemm_policy policy TUNEDGEMM_ZERO; /**< TUNE and FAIL: also for a plan without a winner. */
   tunedgemm_launch_regime launch_regime TUNEDGEMM_ZERO; /**< Calls without a plan are isolated. */
   const char* name TUNEDGEMM_ZERO; /**< Shown with the request in the view `missing`, or NULL. */
-  /** With policies TUNE and COMPILE: a stored kernel that was tuned for another M is used, and
-   * nothing is tuned or compiled, if it is expected to take at most this share longer than the
-   * winner would; 0.05 is 5 %. 0: TUNE tunes, COMPILE accepts 5 %. */
+  /** The expected loss up to which a stored kernel of another M is used, and none is made: 0.05 is
+   * one that is expected to take at most 5 % longer than the winner. 0: the policy's, 5 % for
+   * COMPILE and none for TUNE; the other policies keep theirs, any stored kernel or none. */
   double accepted_loss TUNEDGEMM_ZERO;
 } tunedgemm_plan_options;
-
-/** Sets the defaults: the context's policy, isolated, no name, no accepted loss. `options` must not
- * be NULL. */
+/** Sets the defaults: the context's policy, isolated, no name, no accepted loss. */
 TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
 
-/** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch. May read the
- * cache, compile and tune, also while a stream is being captured. Later tunedgemm_matmul() calls
- * with the problem use the plan, too, if it is isolated, whatever the context's policy.
- *
- * @param context  NULL for the process's own context.
- * @param problem  The multiplication.
- * @param buffers  Only alignments, whether alpha and beta are 0, and whether C is D matter.
- *     Pointers are not kept and may be NULL; memory that the device cannot access is refused.
- * @param options  NULL for the defaults.
- * @param plan     Receives the plan; NULL on failure.
- * @return Any status. */
+/** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch; NULL on
+ * failure. May read the cache, compile and tune, also while a stream is being captured. Later
+ * tunedgemm_matmul() calls with the problem use the plan, too, if it is isolated, whatever the
+ * context's policy. Of `buffers` only alignments, whether alpha and beta are 0, and whether C is D
+ * matter. Pointers may be NULL; memory that the device cannot access is refused. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
                                                      const tunedgemm_problem* problem,
                                                      const tunedgemm_buffers* buffers,
                                                      const tunedgemm_plan_options* options,
                                                      const tunedgemm_plan** plan);
+
+/** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace. The
+ * buffers must be aligned at least as well as when the plan was created; whether alpha and beta are
+ * 0, and whether C is D, must not have changed. */
+TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
+                                             const tunedgemm_buffers* buffers, void* stream);
+
+/** Bytes of workspace that the plan can use; 0 for none or for NULL. A caller's workspace must be
+ * 256-byte aligned, and zeroed before its first use, in stream order or earlier; each launch leaves
+ * it ready for the next. Overlapping launches must not share it.
+ *
+ * If the buffers have no workspace, the context keeps one per stream, allocated by the first call
+ * on it. A captured graph gets its own workspaces, one per branch, for the life of the graph, its
+ * clones and executables. Executables of a graph share them: to run two at once, pass your own. */
+TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
+
+/** Where the kernel of a plan comes from. */
+typedef enum tunedgemm_plan_origin TUNEDGEMM_INT32 {
+  TUNEDGEMM_PLAN_ORIGIN_NOTHING = 0, /**< No kernel: D has no elements. */
+  TUNEDGEMM_PLAN_ORIGIN_TUNED = 1,   /**< The problem's winner. */
+  TUNEDGEMM_PLAN_ORIGIN_STALE = 2,   /**< The winner of a tuning with another compiler or driver. */
+  TUNEDGEMM_PLAN_ORIGIN_OTHER_M = 3, /**< A stored kernel that was tuned for another M. */
+  TUNEDGEMM_PLAN_ORIGIN_OTHER_DEVICE = 4, /**< A stored kernel, tuned on a similar device. */
+  TUNEDGEMM_PLAN_ORIGIN_NEAREST = 5,  /**< The stored kernel of the most similar tuned problem. */
+  TUNEDGEMM_PLAN_ORIGIN_MODEL = 6,    /**< The cost model's choice. */
+  TUNEDGEMM_PLAN_ORIGIN_LINKED_IN = 7 /**< The kernel in the library, which needs no compiler. */
+} tunedgemm_plan_origin;
+
+/** The kernel that a plan runs now, and its tuning, 0 or "" unless it is TUNED or STALE. */
+typedef struct tunedgemm_plan_info {
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_info)); /**< sizeof *info */
+  tunedgemm_plan_origin origin TUNEDGEMM_ZERO; /**< Where the kernel comes from. */
+  /* The tuning: */
+  int32_t candidates TUNEDGEMM_ZERO; /**< How many candidates the tuning tried. */
+  double median_us TUNEDGEMM_ZERO;   /**< The kernel's median time, in microseconds. */
+  double low_us TUNEDGEMM_ZERO;      /**< The 20th percentile of its times. */
+  double high_us TUNEDGEMM_ZERO;     /**< The 80th percentile of its times. */
+  double default_us TUNEDGEMM_ZERO;  /**< The untuned default's time; 0 if not measured. */
+  double naive_us TUNEDGEMM_ZERO;    /**< The naive kernel's time; 0 if not measured. */
+  /* The price of not tuning (experimental): */
+  /** The share of time by which the kernel is expected to take longer than a tuning's winner: 0 of
+   * NOTHING and TUNED, at least 0 of OTHER_M, -1 (unknown) of the others. */
+  double expected_loss TUNEDGEMM_ZERO;
+  double expected_us TUNEDGEMM_ZERO; /**< Of OTHER_M: the expected time; else 0. */
+  int64_t tuned_m TUNEDGEMM_ZERO; /**< Of OTHER_M: the M (N if D is column-major) of the tuning. */
+  size_t workspace_bytes TUNEDGEMM_ZERO; /**< As tunedgemm_plan_workspace_bytes() returns it. */
+  /* The tuning again: */
+  int64_t tuned_at TUNEDGEMM_ZERO;              /**< Its end, in seconds since 1970 (UTC). */
+  double spent_seconds TUNEDGEMM_ZERO;          /**< How long it took. */
+  const char* tuned_with TUNEDGEMM_DEFAULT(""); /**< Its compiler. Lives as long as the plan. */
+} tunedgemm_plan_info;
+/** Sets `struct_size`, `tuned_with` to "" and the rest to 0. */
+TUNEDGEMM_API void tunedgemm_plan_info_init(tunedgemm_plan_info* info);
+
+/** Describes the kernel that the plan runs now, in `struct_size` bytes; a plan that switches to a
+ * winner has new answers. Never tunes or compiles. Of OTHER_M, a plan's first call may take
+ * milliseconds. On failure `info` is unchanged. */
+TUNEDGEMM_API tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan,
+                                                       tunedgemm_plan_info* info);
+
+/** One line for people: family, config and origin ("tuned" or "stale" with the measured time,
+ * "served from M = 4096, expected within 3 %", "the nearest stored kernel", "chosen by the model").
+ * Lives as long as the plan. "" for NULL. The first call for a plan may take milliseconds. */
+TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
 
 /** The result for one problem of tunedgemm_prepare(). */
 typedef struct tunedgemm_progress {
@@ -298,104 +341,23 @@ typedef struct tunedgemm_progress {
   double seconds;             /**< Since tunedgemm_prepare() began. */
 } tunedgemm_progress;
 
-/** Receives a result, which lives during the call, on the thread of tunedgemm_prepare(). It may use
- * the context, but must not destroy it and must not throw. Returns 0 to go on, else to stop. */
+/** Experimental. Receives a result, which lives during the call, on tunedgemm_prepare()'s thread.
+ * Must neither destroy the context nor throw. Returns 0 to go on, else to stop: then only the
+ * problems so far count. */
 typedef int32_t (*tunedgemm_progress_function)(void* user_data, const tunedgemm_progress* progress);
 
-/** Makes the plans of a list of problems ahead of time, one after the other, for later calls with
- * these problems: as tunedgemm_plan_create() does for buffers with beta = 0 and matrices at
- * addresses that are multiples of 16. A problem that fails does not stop the others. One that
- * occurs again costs nothing, and has the same result.
- *
- * @param context    NULL for the process's own context.
- * @param problems   The list, whose elements have equal struct_size; NULL if `count` is 0.
- * @param count      The number of problems.
- * @param options    Of all plans; NULL for the defaults.
- * @param function   Called after each problem; NULL for none.
- * @param user_data  Passed to the function.
- * @return The first failure's status; its message begins with the index, as "problems[2]: ". If the
- *     function stopped the preparation, only the problems so far count. */
+/** Makes the plans of a list of problems, of equal struct_size, ahead of time for later calls, one
+ * after the other, as tunedgemm_plan_create() does for buffers with beta = 0 and matrices at
+ * addresses that are multiples of 16. Calls `function` after each one, unless it is NULL. A problem
+ * that occurs again costs nothing. One that fails does not stop the others; the first failure is
+ * returned, with a message that begins with its index, as "problems[2]: ". */
 TUNEDGEMM_API tunedgemm_status tunedgemm_prepare(tunedgemm_context* context,
                                                  const tunedgemm_problem* problems, size_t count,
                                                  const tunedgemm_plan_options* options,
                                                  tunedgemm_progress_function function,
                                                  void* user_data);
 
-/** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace.
- *
- * @param plan     The plan, whose context must still exist.
- * @param buffers  Aligned at least as well as when the plan was created. Whether alpha and beta are
- *     0, and whether C is D, must not have changed.
- * @param stream   As for tunedgemm_matmul().
- * @return TUNEDGEMM_STATUS_OK, _INVALID_ARGUMENT, _OUT_OF_MEMORY or _DEVICE_FAILED. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
-                                             const tunedgemm_buffers* buffers, void* stream);
-
-/** Bytes of workspace that the plan can use; 0 for none or for NULL.
- *
- * If the buffers have no workspace, the context keeps one per stream, allocated by the first call
- * on it. A captured graph gets its own workspaces, one per branch, for the life of the graph, its
- * clones and executables. Executables of one graph share them: to run two at once, pass your own.
- *
- * A caller's workspace must be 256-byte aligned, and zeroed before its first use, in stream order
- * or earlier; each launch leaves it ready for the next. Overlapping launches must not share it. */
-TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
-
-/** Where the kernel of a plan comes from. */
-typedef enum tunedgemm_plan_origin TUNEDGEMM_INT32 {
-  TUNEDGEMM_PLAN_ORIGIN_NOTHING = 0, /**< No kernel: D has no elements. */
-  TUNEDGEMM_PLAN_ORIGIN_TUNED = 1,   /**< The problem's winner. */
-  TUNEDGEMM_PLAN_ORIGIN_STALE = 2,   /**< The winner of a tuning with another compiler or driver. */
-  TUNEDGEMM_PLAN_ORIGIN_OTHER_M = 3, /**< A stored kernel that was tuned for another M. */
-  /** A stored kernel that a similar device's tuning chose, for this or another M. */
-  TUNEDGEMM_PLAN_ORIGIN_OTHER_DEVICE = 4,
-  TUNEDGEMM_PLAN_ORIGIN_NEAREST = 5,  /**< The stored kernel of the most similar tuned problem. */
-  TUNEDGEMM_PLAN_ORIGIN_MODEL = 6,    /**< The cost model's choice. */
-  TUNEDGEMM_PLAN_ORIGIN_LINKED_IN = 7 /**< The kernel in the library, which needs no compiler. */
-} tunedgemm_plan_origin;
-
-/** The kernel that a plan runs now, and its tuning. Call tunedgemm_plan_info_init() first. Unless
- * the origin is TUNED or STALE, the members that are said to be of the tuning are 0 or "". */
-typedef struct tunedgemm_plan_info {
-  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_info)); /**< Of this struct. */
-  tunedgemm_plan_origin origin TUNEDGEMM_ZERO; /**< Where the kernel comes from. */
-  int32_t candidates TUNEDGEMM_ZERO;           /**< Of the tuning: how many candidates it tried. */
-  double median_us TUNEDGEMM_ZERO; /**< Of the tuning: the kernel's median time, in microseconds. */
-  double low_us TUNEDGEMM_ZERO;    /**< Of the tuning: the 20th percentile of the times. */
-  double high_us TUNEDGEMM_ZERO;   /**< Of the tuning: the 80th percentile of the times. */
-  double default_us TUNEDGEMM_ZERO; /**< Of the tuning: the untuned default; 0 if not measured. */
-  double naive_us TUNEDGEMM_ZERO;   /**< Of the tuning: the naive kernel; 0 if not measured. */
-  /** The share of time by which the kernel is expected to take longer than the winner of a tuning
-   * would: 0 of NOTHING and TUNED, at least 0 of OTHER_M, -1 (unknown) of the others. */
-  double expected_loss TUNEDGEMM_ZERO;
-  double expected_us TUNEDGEMM_ZERO; /**< Of OTHER_M: the expected time; else 0. */
-  /** Of OTHER_M: the M (if D is column-major, the N) that the kernel was tuned for; else 0. */
-  int64_t tuned_m TUNEDGEMM_ZERO;
-  size_t workspace_bytes TUNEDGEMM_ZERO; /**< As tunedgemm_plan_workspace_bytes() returns it. */
-  int64_t tuned_at TUNEDGEMM_ZERO;     /**< Of the tuning: its end, in seconds since 1970 (UTC). */
-  double spent_seconds TUNEDGEMM_ZERO; /**< Of the tuning: how long it took. */
-  const char* tuned_with
-      TUNEDGEMM_DEFAULT(""); /**< Of the tuning: the compiler. Lives as long as the plan. */
-} tunedgemm_plan_info;
-
-/** Sets `struct_size`, `tuned_with` to "" and the rest to 0. `info` must not be NULL. */
-TUNEDGEMM_API void tunedgemm_plan_info_init(tunedgemm_plan_info* info);
-
-/** Describes the kernel that the plan runs now: a plan that switches to a winner has new answers.
- * Never tunes or compiles. Of OTHER_M, the first call for a plan may take milliseconds.
- *
- * @param plan  The plan, whose context must still exist.
- * @param info  Receives `struct_size` bytes; unchanged on failure.
- * @return TUNEDGEMM_STATUS_OK, _INVALID_ARGUMENT or _OUT_OF_MEMORY. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan,
-                                                       tunedgemm_plan_info* info);
-
-/** One line for people: family, config and origin ("tuned" or "stale" with the measured time,
- * "served from M = 4096, expected within 3 %", "the nearest stored kernel", "chosen by the model").
- * Lives as long as the plan. "" for NULL. The first call for a plan may take milliseconds. */
-TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
-
-/* ---- Context: one device, one cache ---------------------------------------------------------- */
+/* ==== Advanced: contexts, each with its device and its cache ================================== */
 /** The kind of device. */
 typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
   TUNEDGEMM_BACKEND_AUTO = 0, /**< CUDA if there is any CUDA device, else the host. */
@@ -413,29 +375,23 @@ typedef enum tunedgemm_rigor TUNEDGEMM_INT32 {
 
 /** Options of a context. */
 typedef struct tunedgemm_context_options {
-  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_context_options)); /**< Of this struct. */
+  size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_context_options)); /**< sizeof *options */
   tunedgemm_backend backend TUNEDGEMM_ZERO; /**< The kind of device. */
-  int32_t ordinal TUNEDGEMM_ZERO; /**< The number of the CUDA device in the driver's list. */
-  int32_t host_threads
-      TUNEDGEMM_ZERO; /**< At most 1024; 0: $TUNEDGEMM_THREADS, else all available cores. */
+  int32_t ordinal TUNEDGEMM_ZERO;      /**< The number of the CUDA device in the driver's list. */
+  int32_t host_threads TUNEDGEMM_ZERO; /**< At most 1024; 0: $TUNEDGEMM_THREADS, else all cores. */
   /** The cache file, "" for memory only. NULL: $TUNEDGEMM_CACHE, else tunedgemm/tunedgemm.db in
    * $XDG_CACHE_HOME, else in ~/.cache. It holds executable code: use only files you trust. */
   const char* cache_path TUNEDGEMM_ZERO;
   tunedgemm_policy policy TUNEDGEMM_ZERO; /**< On a miss. */
   tunedgemm_rigor rigor TUNEDGEMM_ZERO;   /**< The limit of one tuning. */
-  /** The time limit, with compilation; 0: $TUNEDGEMM_TUNE_SECONDS, else the rigor's. */
-  double tune_seconds TUNEDGEMM_ZERO;
+  double tune_seconds TUNEDGEMM_ZERO; /**< Limit; 0: $TUNEDGEMM_TUNE_SECONDS, else the rigor's. */
   int32_t tune_candidates TUNEDGEMM_ZERO; /**< The limit of candidates; 0: the rigor's. */
 } tunedgemm_context_options;
-
-/** Sets the defaults, which are all 0 or NULL. `options` must not be NULL. */
+/** Sets the defaults, which are all 0 or NULL. */
 TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
 
-/** Opens a device and a cache. Takes milliseconds, plus the driver's start. A cache that cannot be
- * used is no error: the context works in memory, and tunedgemm_context_report() says why.
- * @param options  NULL for the defaults.
- * @param context  Receives the context; NULL on failure.
- * @return TUNEDGEMM_STATUS_OK, _NO_DEVICE, _DEVICE_FAILED, _OUT_OF_MEMORY or _INVALID_ARGUMENT. */
+/** Opens a device and a cache, in milliseconds plus the driver's start; NULL on failure. A cache
+ * that cannot be used is no failure: the context works in memory, and its report says why. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
                                                         tunedgemm_context** context);
 
@@ -445,23 +401,15 @@ TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_
 TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
 
 /** Ends background tuning for good, after the current candidate; then plans change only if a call
- * makes a plan. Call it after capturing graphs, whose launches background tuning cannot see.
- * @param context  NULL for the process's own context.
- * @return TUNEDGEMM_STATUS_OK; for NULL also the failures of tunedgemm_context_create(). */
+ * makes a plan. Call it after capturing graphs, whose launches background tuning cannot see. */
 TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
 
-/** Several lines for people: device, toolchain, state of the cache, and plans by origin.
- * @param context  NULL for the process's own context.
- * @param text     NULL, or receives at most `size` bytes including a final zero.
- * @param size     The size of `text`.
- * @return The size of the whole text with its zero. */
+/** Several lines for people: device, toolchain, state of the cache, and plans by origin. As
+ * snprintf() does, writes at most `size` bytes with a final zero, none if `size` is 0, and returns
+ * the length of the whole text without the zero. */
 TUNEDGEMM_API size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
 
-/* ---- Messages -------------------------------------------------------------------------------- */
-/** The calling thread's last failure, as a sentence that names the object, the value and the
- * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
-TUNEDGEMM_API const char* tunedgemm_error_message(void);
-
+/* ==== Advanced: messages and names ============================================================ */
 /** The importance of a message. */
 typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
   TUNEDGEMM_LOG_LEVEL_INFO = 1,   /**< An expected event, such as a tuning that begins. */
@@ -473,35 +421,22 @@ typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
 typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level level,
                                        const char* sentence);
 
-/** From now on sends the messages of all contexts, of both levels, to a function. By default
- * warnings go to standard error, by the spdlog logger "tunedgemm", which a C++ program may replace;
- * with $TUNEDGEMM_LOG = "info" all messages do, with "off" none.
- * @param function   NULL restores the default. A message under way may still reach the old
- *     function.
- * @param user_data  Passed to the function. */
+/** From now on sends the messages of all contexts, of both levels, to a function; one under way may
+ * still reach the old function. NULL restores the default: warnings go to standard error, by the
+ * spdlog logger "tunedgemm", which a C++ program may replace; with $TUNEDGEMM_LOG = "info" all
+ * messages do, with "off" none. */
 TUNEDGEMM_API void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
 
-/** The version of the library that runs, such as "0.1.0"; TUNEDGEMM_VERSION_MAJOR and the others
- * are those of the header. Never NULL. */
+#define TUNEDGEMM_VERSION_MAJOR 0 /**< Of this header (Semantic Versioning). */
+#define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */
+#define TUNEDGEMM_VERSION_PATCH 0 /**< Of this header. */
+
+/** The version of the library that runs, such as "0.1.0". Never NULL. */
 TUNEDGEMM_API const char* tunedgemm_version(void);
 
-/** @page page_contracts  Contracts
- * - Errors: Unless a call returns TUNEDGEMM_STATUS_OK, it launched nothing. The library never
- *   aborts or exits, and prints nothing but warnings, which tunedgemm_set_log() takes over.
- * - Structs: `struct_size` is sizeof in the caller's version; the _init functions set it. New
- *   members come at the end. A shorter struct is completed with defaults, or filled as far as it
- *   goes. Structs are not kept.
- *   Enumerators keep their numbers; any other number is an invalid argument.
- * - Memory: Operands lie in the context's device memory; managed and registered host memory works
- *   for GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
- * - Streams: On CUDA a call returns after the launch; unless it tunes or allocates, it does not
- *   wait for the device. On the host it returns with the result.
- * - Threads: Any number of threads may share a context and its plans; on the host their launches
- *   take turns. No other thread may use a context while it is destroyed.
- * - Lifetime: A context owns its plans, descriptions and kernels; they die with it. */
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

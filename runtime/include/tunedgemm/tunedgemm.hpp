@@ -322,9 +322,8 @@ class Context {
   /// Several lines for people: device, toolchain, cache, and plans by origin.
   std::string report() const {
     std::string text(tunedgemm_context_report(get(), nullptr, 0), '\0');
-    tunedgemm_context_report(get(), text.data(), text.size());
-    text.pop_back();
-    return text;
+    tunedgemm_context_report(get(), text.data(), text.size() + 1);
+    return text.c_str();  // another thread may have made it shorter
   }
 
   /// For the C functions; this object still owns the context.

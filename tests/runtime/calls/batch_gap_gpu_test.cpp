@@ -118,18 +118,17 @@ TEST_CASE("A batched call reads nothing between the batch entries of padded oper
   const auto d = device.allocate(2 * kBytes);
   device.set_bytes(d->data(), 0xff, 2 * kBytes);  // NaN
 
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
-                         TUNEDGEMM_TYPE_F16);
-  problem.batch = 2;
-  problem.batch_stride_a = a.batch_stride();
-  problem.batch_stride_b = b.batch_stride();
-  problem.batch_stride_d = kElements;
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  buffers.a = a.first();
-  buffers.b = b.first();
-  buffers.d = d->data();
+  const tunedgemm_problem problem{.m = kSize,
+                                  .n = kSize,
+                                  .k = kSize,
+                                  .batch = 2,
+                                  .type_a = TUNEDGEMM_TYPE_F16,
+                                  .type_b = TUNEDGEMM_TYPE_F16,
+                                  .type_d = TUNEDGEMM_TYPE_F16,
+                                  .batch_stride_a = a.batch_stride(),
+                                  .batch_stride_b = b.batch_stride(),
+                                  .batch_stride_d = kElements};
+  const tunedgemm_buffers buffers{.a = a.first(), .b = b.first(), .d = d->data()};
   const Plan& plan = context->plan(checked_call(call_key(problem, buffers)), nullptr);
   INFO(plan.description);
   const OwnStream stream;

@@ -20,8 +20,7 @@ struct Call {
   tunedgemm_problem problem;
   tunedgemm_buffers buffers;
   Call(std::int64_t m, std::int64_t n, std::int64_t k, tunedgemm_type type = TUNEDGEMM_TYPE_F32) {
-    tunedgemm_problem_init(&problem, m, n, k, type, type, type);
-    tunedgemm_buffers_init(&buffers);
+    problem = {.m = m, .n = n, .k = k, .type_a = type, .type_b = type, .type_d = type};
   }
   CallKey key() const { return call_key(problem, buffers); }
 };

@@ -45,8 +45,12 @@ struct PlannedWinner {
         break;
       }
     }
-    tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
-                           TUNEDGEMM_TYPE_F16);
+    problem = {.m = kM,
+               .n = kN,
+               .k = kK,
+               .type_a = TUNEDGEMM_TYPE_F16,
+               .type_b = TUNEDGEMM_TYPE_F16,
+               .type_d = TUNEDGEMM_TYPE_F16};
     std::mt19937 random(test_seed());
     std::vector<std::uint16_t> elements(static_cast<std::size_t>((kM + kN) * kK + kMostUsers * 64));
     for (std::uint16_t& element : elements) {  // in [0.5, 1), with either sign
@@ -61,12 +65,7 @@ struct PlannedWinner {
 
   tunedgemm_buffers buffers(int user, void* d) const {
     char* const base = static_cast<char*>(operands->data()) + user * 128;
-    tunedgemm_buffers given;
-    tunedgemm_buffers_init(&given);
-    given.a = base;
-    given.b = base + kM * kK * 2;
-    given.d = d;
-    return given;
+    return {.a = base, .b = base + kM * kK * 2, .d = d};
   }
 
   static constexpr int kMostUsers = 16;

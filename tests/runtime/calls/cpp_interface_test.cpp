@@ -57,6 +57,18 @@ TEST_CASE("A context moves") {
   CHECK(moved.get() == opened);
 }
 
+TEST_CASE("A report is written as snprintf() writes") {
+  const tunedgemm::Context context = linked_in_context();
+  const std::string report = context.report();
+  CHECK_THAT(report, ContainsSubstring("plans      0:"));
+  std::string text(6, '#');
+  CHECK(tunedgemm_context_report(context.get(), text.data(), 4) == report.size());
+  CHECK(text == report.substr(0, 3) + std::string(1, '\0') + "##");
+  text = "##";
+  CHECK(tunedgemm_context_report(context.get(), text.data(), 0) == report.size());
+  CHECK(text == "##");
+}
+
 TEST_CASE("Matrices tell the problem and the buffers") {
   using tunedgemm::Matrix;
   const std::vector<std::int8_t> a(100), b(100);

@@ -80,14 +80,9 @@ TEST_CASE("A warm call costs little more than the launch and allocates nothing",
   const auto memory = device.allocate(3 * kSize * kSize * 4);
   device.set_bytes(memory->data(), 0, memory->size_bytes());
   char* base = static_cast<char*>(memory->data());
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                         TUNEDGEMM_TYPE_F32);
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  buffers.a = base;
-  buffers.b = base + kSize * kSize * 4;
-  buffers.d = base + 2 * kSize * kSize * 4;
+  const tunedgemm_problem problem{.m = kSize, .n = kSize, .k = kSize};
+  const tunedgemm_buffers buffers{
+      .a = base, .b = base + kSize * kSize * 4, .d = base + 2 * kSize * kSize * 4};
 
   // Does the same as tunedgemm_matmul with a context.
   const auto matmul = [&] {

@@ -29,17 +29,16 @@ class LargeProduct {
     device.copy_to_device(at(0), a_.data(), kBytes);
     device.copy_to_device(at(1), b_.data(), kBytes);
     poison();
-    tunedgemm_problem_init(&problem, kSize, kSize, kSize, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
-                           TUNEDGEMM_TYPE_F16);
+    problem = {.m = kSize,
+               .n = kSize,
+               .k = kSize,
+               .type_a = TUNEDGEMM_TYPE_F16,
+               .type_b = TUNEDGEMM_TYPE_F16,
+               .type_d = TUNEDGEMM_TYPE_F16};
   }
 
   tunedgemm_buffers buffers(int result) const {
-    tunedgemm_buffers given;
-    tunedgemm_buffers_init(&given);
-    given.a = at(0);
-    given.b = at(1);
-    given.d = at(2 + result);
-    return given;
+    return {.a = at(0), .b = at(1), .d = at(2 + result)};
   }
   void poison() const {  // with NaN
     for (int result = 0; result < kResults; ++result) {

@@ -98,10 +98,7 @@ TEST_CASE("The environment sets rigor and time limit of contexts that leave them
   CHECK(default_options().rigor == Rigor::kQuick);
   CHECK(default_options().budget.seconds == 2.5);
 
-  tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
-  options.rigor = TUNEDGEMM_RIGOR_EXHAUSTIVE;
-  options.tune_seconds = 7;
+  const tunedgemm_context_options options{.rigor = TUNEDGEMM_RIGOR_EXHAUSTIVE, .tune_seconds = 7};
   CHECK(checked_options(&options).rigor == Rigor::kExhaustive);
   CHECK(checked_options(&options).budget.seconds == 7);
 }

@@ -33,12 +33,13 @@ std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
 std::vector<Candidate> candidates_of(Context& context) {
   std::vector<Candidate> candidates;
   for (const std::int64_t m : {16, 256, 1000}) {
-    tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, m, 1024, 2048, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
-                           TUNEDGEMM_TYPE_F16);
-    tunedgemm_buffers buffers;
-    tunedgemm_buffers_init(&buffers);
-    const Plan& plan = context.plan(checked_call(call_key(problem, buffers)), nullptr, {}, "");
+    const tunedgemm_problem problem{.m = m,
+                                    .n = 1024,
+                                    .k = 2048,
+                                    .type_a = TUNEDGEMM_TYPE_F16,
+                                    .type_b = TUNEDGEMM_TYPE_F16,
+                                    .type_d = TUNEDGEMM_TYPE_F16};
+    const Plan& plan = context.plan(checked_call(call_key(problem, {})), nullptr, {}, "");
     CHECK(plan.is_final);
     CHECK(plan.kernel != nullptr);
     candidates.push_back(plan.candidate);

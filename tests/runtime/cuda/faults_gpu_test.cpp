@@ -128,8 +128,12 @@ class Product {
 
   Product(Device& device, std::int64_t k)
       : device_(device), k_(k), memory_(device.allocate(2 * (2 * kSize * k + kSize * kSize))) {
-    tunedgemm_problem_init(&problem_, kSize, kSize, k, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
-                           TUNEDGEMM_TYPE_F16);
+    problem_ = {.m = kSize,
+                .n = kSize,
+                .k = k,
+                .type_a = TUNEDGEMM_TYPE_F16,
+                .type_b = TUNEDGEMM_TYPE_F16,
+                .type_d = TUNEDGEMM_TYPE_F16};
     const F16Integers inputs =
         random_f16_integers(static_cast<std::size_t>(2 * kSize * k), test_seed());
     const auto value = [&](std::int64_t index) {
@@ -149,12 +153,7 @@ class Product {
 
   const tunedgemm_problem& problem() const { return problem_; }
   tunedgemm_buffers buffers() const {
-    tunedgemm_buffers given;
-    tunedgemm_buffers_init(&given);
-    given.a = memory_->data();
-    given.b = at(kSize * k_);
-    given.d = at(2 * kSize * k_);
-    return given;
+    return {.a = memory_->data(), .b = at(kSize * k_), .d = at(2 * kSize * k_)};
   }
   void erase() const {
     const Faults::Pause pause(faults);

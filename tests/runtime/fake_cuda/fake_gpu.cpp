@@ -78,8 +78,7 @@ std::unique_ptr<Context> open_context(Policy policy, int ordinal) {
 }
 
 SmallProduct::SmallProduct(std::int64_t k) {
-  tunedgemm_problem_init(&problem_, kM, kN, k, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                         TUNEDGEMM_TYPE_F32);
+  problem_ = {.m = kM, .n = kN, .k = k};
   const std::int64_t inputs = kM * k + k * kN;
   TUNEDGEMM_CHECK(test_driver(), cuMemAlloc(&memory_, bytes_of(inputs + kResults * kM * kN)),
                   "a test's matrices");
@@ -105,12 +104,9 @@ SmallProduct::~SmallProduct() {
 
 tunedgemm_buffers SmallProduct::buffers(int index) const {
   auto* const elements = std::bit_cast<float*>(memory_);
-  tunedgemm_buffers given;
-  tunedgemm_buffers_init(&given);
-  given.a = elements;
-  given.b = elements + kM * problem_.k;
-  given.d = elements + (kM + kN) * problem_.k + index * kM * kN;
-  return given;
+  return {.a = elements,
+          .b = elements + kM * problem_.k,
+          .d = elements + (kM + kN) * problem_.k + index * kM * kN};
 }
 
 void SmallProduct::erase() const {

@@ -21,29 +21,20 @@ int main() {
     std::printf("children get %s\n", entry.c_str());
   }
 
-  tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
-  options.backend = TUNEDGEMM_BACKEND_HOST;
-  options.tune_candidates = 2;
+  const tunedgemm_context_options options{.backend = TUNEDGEMM_BACKEND_HOST, .tune_candidates = 2};
   tunedgemm_context* context = nullptr;
   tunedgemm_status status = tunedgemm_context_create(&options, &context);
   const std::vector<float> a(64, 1.0F);
   const std::vector<float> b(64, 2.0F);
   std::vector<float> d(64);
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, 8, 8, 8, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                         TUNEDGEMM_TYPE_F32);
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  buffers.a = a.data();
-  buffers.b = b.data();
-  buffers.d = d.data();
+  const tunedgemm_problem problem{.m = 8, .n = 8, .k = 8};
+  const tunedgemm_buffers buffers{.a = a.data(), .b = b.data(), .d = d.data()};
   if (status == TUNEDGEMM_STATUS_OK) {
     status = tunedgemm_matmul(context, &problem, &buffers, nullptr);
   }
   std::printf("%s %s, d is %.0f\n", tunedgemm_status_name(status), tunedgemm_error_message(),
               static_cast<double>(d[63]));
-  std::vector<char> report(tunedgemm_context_report(context, nullptr, 0));
+  std::vector<char> report(tunedgemm_context_report(context, nullptr, 0) + 1);
   tunedgemm_context_report(context, report.data(), report.size());
   std::printf("%s", report.data());
   tunedgemm_context_destroy(context);

@@ -10,15 +10,12 @@ namespace tunedgemm::internal {
 /// Options of a context on a GPU with this policy, with its cache in memory and with a small tuning
 /// budget.
 inline tunedgemm_context_options c_options(tunedgemm_policy policy, int ordinal = 0) {
-  tunedgemm_context_options options;
-  tunedgemm_context_options_init(&options);
-  options.backend = TUNEDGEMM_BACKEND_CUDA;
-  options.ordinal = ordinal;
-  options.cache_path = "";
-  options.policy = policy;
-  options.tune_candidates = 2;
-  options.rigor = TUNEDGEMM_RIGOR_QUICK;
-  return options;
+  return {.backend = TUNEDGEMM_BACKEND_CUDA,
+          .ordinal = ordinal,
+          .cache_path = "",
+          .policy = policy,
+          .rigor = TUNEDGEMM_RIGOR_QUICK,
+          .tune_candidates = 2};
 }
 
 /// A program that uses the C interface: it opens a context and multiplies.

@@ -47,19 +47,9 @@ class HostCall {
   /// The offset of the matrices, in elements, from an address aligned to 16 bytes.
   std::ptrdiff_t offset = 0;
 
-  tunedgemm_problem problem() const {
-    tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, m_, n_, k_, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                           TUNEDGEMM_TYPE_F32);
-    return problem;
-  }
+  tunedgemm_problem problem() const { return {.m = m_, .n = n_, .k = k_}; }
   tunedgemm_buffers buffers() const {
-    tunedgemm_buffers buffers;
-    tunedgemm_buffers_init(&buffers);
-    buffers.a = a.data() + offset;
-    buffers.b = b.data() + offset;
-    buffers.d = d.data() + offset;
-    return buffers;
+    return {.a = a.data() + offset, .b = b.data() + offset, .d = d.data() + offset};
   }
   CallKey key() const { return call_key(problem(), buffers()); }
   CheckedCall checked() const { return checked_call(key()); }

@@ -121,13 +121,14 @@ TEST_CASE("A GPC-aware plan uses the GPCs of the store, else of a probe", "[gpu]
   REQUIRE(winner != ranked.end());
   store_winner(*open_store(options.store.path), *winner, *device);
 
-  tunedgemm_problem problem;
-  tunedgemm_problem_init(&problem, kM, kN, kK, TUNEDGEMM_TYPE_F16, TUNEDGEMM_TYPE_F16,
-                         TUNEDGEMM_TYPE_F16);
+  const tunedgemm_problem problem{.m = kM,
+                                  .n = kN,
+                                  .k = kK,
+                                  .type_a = TUNEDGEMM_TYPE_F16,
+                                  .type_b = TUNEDGEMM_TYPE_F16,
+                                  .type_d = TUNEDGEMM_TYPE_F16};
   const auto memory = device->allocate(64);
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  buffers.a = buffers.b = buffers.d = memory->data();
+  const tunedgemm_buffers buffers{.a = memory->data(), .b = memory->data(), .d = memory->data()};
   for (const bool is_stored : {false, true}) {
     const auto context = Context::create(options);
     CHECK(context->device().limits().gpc_of_sm.empty() != is_stored);
