@@ -177,9 +177,10 @@ def _shape_of_result(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 
 def _text_of(arguments: Mapping[str, Any]) -> str:
     """The problem in a line, such as "llama.qkv 4096x6144x4096 bfloat16"."""
-    a, b = arguments.get("a"), arguments.get("b")
+    a: Any = arguments.get("a")
+    b: Any = arguments.get("b")
     try:
-        extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_arrays.name_of_type(a.dtype)}"  # type: ignore[union-attr]
+        extents = f"{a.shape[-2]}x{b.shape[-1]}x{a.shape[-1]} {_arrays.name_of_type(a.dtype)}"
     except (AttributeError, IndexError):
         return str(arguments.get("name") or "a problem")  # plan() says what is wrong
     return f"{arguments['name']} {extents}" if arguments.get("name") else extents
