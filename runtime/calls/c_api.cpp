@@ -21,18 +21,20 @@
 #include "runtime/calls/launch.h"
 #include "runtime/calls/process_contexts.h"
 
+namespace internal = tunedgemm::internal;
+
 struct tunedgemm_context {
-  std::unique_ptr<tunedgemm::internal::Context> context;
+  std::unique_ptr<internal::Context> context;
 };
 
 namespace {
 
-using tunedgemm::internal::CallError;
-using tunedgemm::internal::CallKey;
-using tunedgemm::internal::Context;
-using tunedgemm::internal::DeviceError;
-using tunedgemm::internal::Plan;
-using tunedgemm::internal::refuse;
+using internal::CallError;
+using internal::CallKey;
+using internal::Context;
+using internal::DeviceError;
+using internal::Plan;
+using internal::refuse;
 
 std::string& error_message() {
   thread_local std::string message;
@@ -68,7 +70,7 @@ tunedgemm_status to_status(DeviceError::Kind kind) {
 tunedgemm_status fail(tunedgemm_status status, const char* message) noexcept {
   try {
     // The message may contain a path or an environment variable with control characters.
-    error_message() = tunedgemm::internal::printable(message, tunedgemm::internal::Lines::kMany);
+    error_message() = internal::printable(message, internal::Lines::kMany);
   } catch (...) {
     error_message().clear();
   }
@@ -93,24 +95,24 @@ tunedgemm_status guarded(Body&& body) noexcept {
   }
 }
 
-tunedgemm::internal::ProcessContexts& process_contexts() {
-  const auto make = [](const tunedgemm::internal::Backend& backend, int ordinal) {
-    tunedgemm::internal::ContextOptions options = tunedgemm::internal::checked_options(
-        static_cast<const tunedgemm_context_options*>(nullptr));
+internal::ProcessContexts& process_contexts() {
+  const auto make = [](const internal::Backend& backend, int ordinal) {
+    internal::ContextOptions options =
+        internal::checked_options(static_cast<const tunedgemm_context_options*>(nullptr));
     options.backend = &backend;
     options.device.ordinal = ordinal;
     return Context::create(options);
   };
   // A forked child makes its own contexts, because the locks of the parent's contexts may be held.
   struct Owned {
-    explicit Owned(const tunedgemm::internal::ProcessContexts::Make& make_context)
-        : contexts(tunedgemm::internal::automatic_backend, make_context) {}
-    tunedgemm::internal::ProcessContexts contexts;
-    const pid_t process = tunedgemm::internal::process_id();
+    explicit Owned(const internal::ProcessContexts::Make& make_context)
+        : contexts(internal::automatic_backend, make_context) {}
+    internal::ProcessContexts contexts;
+    const pid_t process = internal::process_id();
   };
   static std::atomic<Owned*> newest{nullptr};
   Owned* current = newest.load(std::memory_order_acquire);
-  if (current != nullptr && current->process == tunedgemm::internal::process_id()) [[likely]] {
+  if (current != nullptr && current->process == internal::process_id()) [[likely]] {
     return current->contexts;
   }
   auto owned = std::make_unique<Owned>(make);
@@ -122,13 +124,13 @@ tunedgemm::internal::ProcessContexts& process_contexts() {
     // The handler stops the tuning threads. exit() runs handlers and destructors in reverse order
     // of registration. Construct the logger, the families and the tables of to_text() first, so
     // that they are destroyed after the threads have ended.
-    tunedgemm::internal::log_info("the threads of contexts end when the process exits");
+    internal::log_info("the threads of contexts end when the process exits");
     for (const char* name : {"cuda", "host"}) {
-      for (const tunedgemm::internal::Family* family : tunedgemm::internal::families(name)) {
-        static_cast<void>(tunedgemm::internal::find_family(family->name()));
+      for (const internal::Family* family : internal::families(name)) {
+        static_cast<void>(internal::find_family(family->name()));
       }
     }
-    static_cast<void>(tunedgemm::internal::to_text(tunedgemm::internal::Problem()));
+    static_cast<void>(internal::to_text(internal::Problem()));
     std::atexit([] {
       guarded([] {
         process_contexts().shut_down();
@@ -163,25 +165,24 @@ void check_stream(bool has_streams, void* stream) {
   }
 }
 
-void check_memory(const Context& context, const tunedgemm::internal::Problem& problem,
+void check_memory(const Context& context, const internal::Problem& problem,
                   const tunedgemm_buffers& buffers) {
-  const std::string reason =
-      tunedgemm::internal::why_not_memory(context.device(), problem, buffers);
+  const std::string reason = internal::why_not_memory(context.device(), problem, buffers);
   if (!reason.empty()) {
     refuse(reason);
   }
 }
 
-tunedgemm::internal::CheckedCall checked_call(Context& context, const CallKey& key,
-                                              const tunedgemm_buffers& buffers, void* stream) {
-  const tunedgemm::internal::CheckedCall call = tunedgemm::internal::checked_call(key);
+internal::CheckedCall checked_call(Context& context, const CallKey& key,
+                                   const tunedgemm_buffers& buffers, void* stream) {
+  const internal::CheckedCall call = internal::checked_call(key);
   check_stream(context.device().has_streams(), stream);
   check_memory(context, call.asked, buffers);
   return call;
 }
 
 const Plan& plan_for(Context& context, const CallKey& key, const tunedgemm_buffers& buffers,
-                     const tunedgemm::internal::PlanOptions& options) {
+                     const internal::PlanOptions& options) {
   return context.plan(checked_call(context, key, buffers, nullptr), nullptr, options.policy,
                       options.name, options.accepted_loss);
 }
@@ -191,17 +192,16 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
   check_process(*plan.context);
   check_stream(plan.has_streams, stream);
   plan.context->note_call();
-  if (!tunedgemm::internal::plainly_usable(plan, buffers)) [[unlikely]] {
-    if (const std::string reason = tunedgemm::internal::why_not_buffers(plan, buffers);
-        !reason.empty()) {
+  if (!internal::plainly_usable(plan, buffers)) [[unlikely]] {
+    if (const std::string reason = internal::why_not_buffers(plan, buffers); !reason.empty()) {
       refuse(reason);
     }
   }
   if (!plan.is_memory_checked.load(std::memory_order_relaxed)) [[unlikely]] {
-    check_memory(*plan.context, tunedgemm::internal::to_problem(plan.key), buffers);
+    check_memory(*plan.context, internal::to_problem(plan.key), buffers);
     plan.is_memory_checked.store(true, std::memory_order_relaxed);
   }
-  const int error = tunedgemm::internal::launch(plan, buffers, stream);
+  const int error = internal::launch(plan, buffers, stream);
   if (error != 0) [[unlikely]] {
     throw DeviceError(DeviceError::Kind::kFailed, "launching " + plan.description + ": " +
                                                       plan.context->device().describe(error));
@@ -213,8 +213,8 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
 }
 
 CallKey key_of_plan(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers,
-                    const tunedgemm::internal::PlanOptions& options) {
-  CallKey key = tunedgemm::internal::call_key(problem, buffers);
+                    const internal::PlanOptions& options) {
+  CallKey key = internal::call_key(problem, buffers);
   key.launch_regime = static_cast<std::int32_t>(options.launch_regime);
   return key;
 }
@@ -238,13 +238,13 @@ class Preparation {
     std::string message{};
   };
 
-  Preparation(Context& context, const tunedgemm::internal::PlanOptions& options)
+  Preparation(Context& context, const internal::PlanOptions& options)
       : context_(context), options_(options) {}
 
   Result prepare(const tunedgemm_problem* list, size_t index) {
     Result result;
     result.status = guarded([&] {
-      const tunedgemm_problem problem = tunedgemm::internal::complete(list, index);
+      const tunedgemm_problem problem = internal::complete(list, index);
       const CallKey key = key_of_plan(problem, buffers_, options_);
       const auto [known, is_new] = results_.try_emplace(key);
       if (is_new) {
@@ -273,7 +273,7 @@ class Preparation {
   }
 
   Context& context_;
-  const tunedgemm::internal::PlanOptions& options_;
+  const internal::PlanOptions& options_;
   const tunedgemm_buffers buffers_{};  // null pointers, which have every alignment
   std::unordered_map<CallKey, Result> results_;
 };
@@ -285,8 +285,8 @@ std::int64_t unix_seconds(const std::string& utc) {
 }
 
 tunedgemm_plan_info info_of(const Plan& plan) {
-  using tunedgemm::internal::Origin;
-  const tunedgemm::internal::KernelOrigin& origin = plan.origin;
+  using internal::Origin;
+  const internal::KernelOrigin& origin = plan.origin;
   tunedgemm_plan_info info;
   info.origin = static_cast<tunedgemm_plan_origin>(origin.kind);
   info.workspace_bytes = static_cast<size_t>(plan.launch.workspace_bytes);
@@ -296,7 +296,7 @@ tunedgemm_plan_info info_of(const Plan& plan) {
                              origin.kind == Origin::kOtherM;
   info.expected_loss = is_loss_known ? plan.context->described_loss(plan) : -1;
   if (origin.winner) {
-    const tunedgemm::internal::Record& winner = *origin.winner;
+    const internal::Record& winner = *origin.winner;
     info.candidates = winner.candidates_tried;
     info.median_us = winner.measurement.median_us;
     info.low_us = winner.measurement.low_us;
@@ -338,9 +338,9 @@ tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* optio
       refuse("the pointer to the new context is null");
     }
     *context = nullptr;
-    tunedgemm::internal::ProcessContexts& contexts = process_contexts();
+    internal::ProcessContexts& contexts = process_contexts();
     std::unique_ptr<tunedgemm_context> created(
-        new tunedgemm_context{Context::create(tunedgemm::internal::checked_options(options))});
+        new tunedgemm_context{Context::create(internal::checked_options(options))});
     contexts.note(*created->context);
     *context = created.release();
     return TUNEDGEMM_STATUS_OK;
@@ -370,14 +370,14 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
   return guarded([&] {
     Context& on = context_of(context);
     if (!is_complete(problem, buffers)) [[unlikely]] {
-      const tunedgemm_problem whole_problem = tunedgemm::internal::complete(problem);
-      const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
-      const CallKey key = tunedgemm::internal::call_key(whole_problem, whole_buffers);
+      const tunedgemm_problem whole_problem = internal::complete(problem);
+      const tunedgemm_buffers whole_buffers = internal::complete(buffers);
+      const CallKey key = internal::call_key(whole_problem, whole_buffers);
       const Plan* plan = on.find_plan(key);
       return plan != nullptr ? run(*plan, whole_buffers, stream)
                              : run_new_or_recent(on, key, whole_buffers, stream);
     }
-    const CallKey key = tunedgemm::internal::call_key(*problem, *buffers);
+    const CallKey key = internal::call_key(*problem, *buffers);
     const Plan* plan = on.find_plan(key);
     if (plan == nullptr) [[unlikely]] {
       return run_new_or_recent(on, key, *buffers, stream);
@@ -399,9 +399,9 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
       refuse("the pointer to the new plan is null");
     }
     *plan = nullptr;
-    const tunedgemm::internal::PlanOptions checked = tunedgemm::internal::checked_options(options);
-    const tunedgemm_buffers whole_buffers = tunedgemm::internal::complete(buffers);
-    const CallKey key = key_of_plan(tunedgemm::internal::complete(problem), whole_buffers, checked);
+    const internal::PlanOptions checked = internal::checked_options(options);
+    const tunedgemm_buffers whole_buffers = internal::complete(buffers);
+    const CallKey key = key_of_plan(internal::complete(problem), whole_buffers, checked);
     const Plan& new_plan = plan_for(context_of(context), key, whole_buffers, checked);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&new_plan);
     return TUNEDGEMM_STATUS_OK;
@@ -413,9 +413,9 @@ tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_p
                                    tunedgemm_progress_function function, void* user_data) {
   return guarded([&] {
     const auto begin = std::chrono::steady_clock::now();
-    const tunedgemm::internal::PlanOptions checked = tunedgemm::internal::checked_options(options);
+    const internal::PlanOptions checked = internal::checked_options(options);
     if (count > 0) {
-      tunedgemm::internal::check_size(problems);
+      internal::check_size(problems);
     }
     Preparation preparation(context_of(context), checked);
     tunedgemm_status status = TUNEDGEMM_STATUS_OK;
@@ -453,7 +453,7 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
     const Plan& callers_plan = *reinterpret_cast<const Plan*>(plan);
     const bool complete = buffers != nullptr && buffers->struct_size == sizeof(tunedgemm_buffers);
     return complete ? run(callers_plan, *buffers, stream)
-                    : run(callers_plan, tunedgemm::internal::complete(buffers), stream);
+                    : run(callers_plan, internal::complete(buffers), stream);
   });
 }
 
@@ -473,7 +473,7 @@ tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_p
     if (plan == nullptr) {
       refuse("the plan is a null pointer");
     }
-    tunedgemm::internal::check_size(info);
+    internal::check_size(info);
     const Plan& newest = reinterpret_cast<const Plan*>(plan)->newest();
     check_process(*newest.context);
     tunedgemm_plan_info whole = info_of(newest);
@@ -505,15 +505,14 @@ const char* tunedgemm_error_message(void) {
 void tunedgemm_set_log(tunedgemm_log_function function, void* user_data) {
   guarded([&] {
     if (function == nullptr) {
-      tunedgemm::internal::send_log_to_standard_error();
+      internal::send_log_to_standard_error();
       return TUNEDGEMM_STATUS_OK;
     }
-    tunedgemm::internal::send_log_to(
-        [=](tunedgemm::internal::LogLevel level, std::string_view sentence) {
-          const bool is_warning = level == tunedgemm::internal::LogLevel::kWarning;
-          function(user_data, is_warning ? TUNEDGEMM_LOG_LEVEL_WARNING : TUNEDGEMM_LOG_LEVEL_INFO,
-                   std::string(sentence).c_str());
-        });
+    internal::send_log_to([=](internal::LogLevel level, std::string_view sentence) {
+      const bool is_warning = level == internal::LogLevel::kWarning;
+      function(user_data, is_warning ? TUNEDGEMM_LOG_LEVEL_WARNING : TUNEDGEMM_LOG_LEVEL_INFO,
+               std::string(sentence).c_str());
+    });
     return TUNEDGEMM_STATUS_OK;
   });
 }

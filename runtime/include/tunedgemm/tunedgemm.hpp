@@ -28,6 +28,7 @@
 #else  // no other message than these
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
