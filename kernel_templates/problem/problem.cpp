@@ -8,6 +8,7 @@
 
 #include "kernel_templates/base/sha256.h"
 #include "kernel_templates/problem/problem_fields.h"
+#include "kernel_templates/problem/problem_grammar.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -219,7 +220,7 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
     throw std::invalid_argument("the layout \"" + std::string(layout) +
                                 "\" is not one of nn, nt, tn, tt");
   }
-  Problem problem;
+  Problem problem = default_problem();
   problem.m = m;
   problem.n = n;
   problem.k = k;
@@ -228,15 +229,7 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
   problem.c.type = problem.d.type = d;
   problem.a.order = layout[0] == 'n' ? Order::kRowMajor : Order::kColumnMajor;
   problem.b.order = layout[1] == 'n' ? Order::kRowMajor : Order::kColumnMajor;
-  const auto pack = [](Matrix& matrix, std::int64_t rows, std::int64_t columns) {
-    matrix.leading_dimension = std::max<std::int64_t>(lines_of(matrix, rows, columns).length, 1);
-    matrix.alignment_bytes = alignment_class(0, matrix, 1);
-  };
-  pack(problem.a, m, k);
-  pack(problem.b, k, n);
-  pack(problem.c, m, n);
-  pack(problem.d, m, n);
-  problem.numerics = is_fp8(a) ? Numerics::kFast : Numerics::kIeee;
+  problem = completed(problem);
   if (const std::string reason = why_not(problem); !reason.empty()) {
     throw std::invalid_argument(reason);
   }

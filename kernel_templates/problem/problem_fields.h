@@ -1,7 +1,7 @@
 #pragma once
 
 // The table of a Problem's fields. It determines the problem's text, and thus its key; its columns
-// in a cache; and the fields of shapes in lists and on command lines.
+// in a cache; and, with problem_grammar.h, the fields that callers write.
 
 #include <array>
 #include <cstdint>
@@ -30,8 +30,8 @@ struct ProblemField {
   /// The database column of each value; "" if the value needs no column, since it is always the
   /// same or equals another column's.
   std::array<std::string_view, kMostValues> columns;
-  /// Help for users who write shapes for `tunedgemm`; empty if shapes express the field in another
-  /// way.
+  /// Help for those who write problems; empty if the grammar (problem_grammar.h) expresses the field
+  /// in another way.
   std::string_view meaning;
   std::string_view expected;  ///< the texts that read() accepts
 

@@ -1,19 +1,17 @@
 #pragma once
 
 // CallKey: the problem of a call as plain integers, compared and hashed as bytes. Only this file
-// converts a caller's struct to a key, and a key to a problem. No member is truncated, so different
-// problems have different keys. Only calls that pass checked_call() (checked_call.h) get plans, so
-// a key with a plan needs no check.
+// converts a caller's struct to a key and a problem, and a problem to a struct. No member is
+// truncated, so different problems have different keys. Only calls that pass checked_call()
+// (checked_call.h) get plans, so a key with a plan needs no check.
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <type_traits>
 
-#include "kernel_templates/problem/problem.h"
+#include "kernel_templates/problem/problem_grammar.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal {
@@ -36,6 +34,8 @@ struct CallKey {
   }
 };
 static_assert(std::has_unique_object_representations_v<CallKey>, "padding would be compared, too");
+static_assert(kBroadcast == TUNEDGEMM_BROADCAST &&
+              kDefaultNumerics == Numerics{TUNEDGEMM_NUMERICS_DEFAULT});
 
 /// A multiply-and-fold hash over the words (the construction of wyhash: 64 x 64 -> 128 bits, halves
 /// xored).
@@ -105,60 +105,65 @@ inline CallKey call_key(const tunedgemm_problem& problem,
   return key;
 }
 
-/// The matrix with its defaults filled in: a leading dimension or batch stride of 0 becomes that of
-/// a packed matrix. The alignment class depends on the pointer, the leading dimension and the batch
-/// stride.
-inline Matrix completed(Matrix matrix, std::int64_t rows, std::int64_t columns, std::int64_t batch,
-                        std::uint32_t pointer_alignment) {
-  const bool row_major = matrix.order == Order::kRowMajor;
-  if (matrix.leading_dimension == 0) {
-    matrix.leading_dimension = std::max<std::int64_t>(row_major ? columns : rows, 1);
-  }
-  if (matrix.batch_stride == TUNEDGEMM_BROADCAST) {
-    matrix.batch_stride = 0;
-  } else if (matrix.batch_stride == 0 && batch > 1 &&
-             __builtin_mul_overflow(row_major ? rows : columns, matrix.leading_dimension,
-                                    &matrix.batch_stride)) {
-    matrix.batch_stride = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
-  }
-  matrix.alignment_bytes = alignment_class(pointer_alignment, matrix, batch);
-  return matrix;
+/// Calls `pair` for each member of a tunedgemm_problem or CallKey, with the member of a problem as
+/// written (problem_grammar.h) that has the same meaning.
+template <class Members, class Written, class Pair>
+void pair_members(Members& members, Written& written, Pair pair) {
+  pair(members.m, written.m);
+  pair(members.n, written.n);
+  pair(members.k, written.k);
+  pair(members.batch, written.batch);
+  pair(members.lda, written.a.leading_dimension);
+  pair(members.ldb, written.b.leading_dimension);
+  pair(members.ldc, written.c.leading_dimension);
+  pair(members.ldd, written.d.leading_dimension);
+  pair(members.batch_stride_a, written.a.batch_stride);
+  pair(members.batch_stride_b, written.b.batch_stride);
+  pair(members.batch_stride_c, written.c.batch_stride);
+  pair(members.batch_stride_d, written.d.batch_stride);
+  pair(members.type_a, written.a.type);
+  pair(members.type_b, written.b.type);
+  pair(members.type_d, written.c.type);
+  pair(members.type_d, written.d.type);
+  pair(members.order_a, written.a.order);
+  pair(members.order_b, written.b.order);
+  pair(members.order_c, written.c.order);
+  pair(members.order_d, written.d.order);
+  pair(members.activation, written.activation);
+  pair(members.bias, written.bias);
+  pair(members.numerics, written.numerics);
 }
 
-/// The problem that the key describes. For an unchecked key use checked_call().
-inline Problem to_problem(const CallKey& key) {
-  const auto matrix = [](std::int32_t type, std::int32_t order, std::int64_t leading_dimension,
-                         std::int64_t batch_stride) {
-    return Matrix{.type = static_cast<DataType>(type),
-                  .order = static_cast<Order>(order),
-                  .leading_dimension = leading_dimension,
-                  .batch_stride = batch_stride};
-  };
-  const auto byte = [](std::uint32_t packed, int index) { return packed >> (8 * index) & 0xff; };
+/// The problem as the caller of the key wrote it.
+inline Problem written_problem(const CallKey& key) {
   Problem problem;
-  problem.m = key.m;
-  problem.n = key.n;
-  problem.k = key.k;
-  problem.batch = key.batch;
-  problem.a = completed(matrix(key.type_a, key.order_a, key.lda, key.batch_stride_a), key.m, key.k,
-                        key.batch, byte(key.alignments, 0));
-  problem.b = completed(matrix(key.type_b, key.order_b, key.ldb, key.batch_stride_b), key.k, key.n,
-                        key.batch, byte(key.alignments, 1));
-  problem.c = completed(matrix(key.type_d, key.order_c, key.ldc, key.batch_stride_c), key.m, key.n,
-                        key.batch, byte(key.alignments, 2));
-  problem.d = completed(matrix(key.type_d, key.order_d, key.ldd, key.batch_stride_d), key.m, key.n,
-                        key.batch, byte(key.alignments, 3));
-  problem.activation = static_cast<Activation>(key.activation);
-  problem.bias = static_cast<Bias>(key.bias);
-  problem.numerics = key.numerics != TUNEDGEMM_NUMERICS_DEFAULT
-                         ? static_cast<Numerics>(key.numerics)
-                     : is_fp8(problem.a.type) ? Numerics::kFast
-                                              : Numerics::kIeee;
+  pair_members(key, problem, [](const auto& from, auto& to) {
+    to = static_cast<std::remove_reference_t<decltype(to)>>(from);
+  });
+  const auto byte = [](std::uint32_t packed, int index) {
+    return static_cast<std::int32_t>(packed >> (8 * index) & 0xff);
+  };
+  problem.a.alignment_bytes = byte(key.alignments, 0);
+  problem.b.alignment_bytes = byte(key.alignments, 1);
+  problem.c.alignment_bytes = byte(key.alignments, 2);
+  problem.d.alignment_bytes = byte(key.alignments, 3);
   problem.launch_regime = static_cast<LaunchRegime>(key.launch_regime);
   problem.alpha = static_cast<ScalarClass>(byte(key.scalars, 0));
   problem.beta = static_cast<ScalarClass>(byte(key.scalars, 1));
   problem.c_is_d = byte(key.scalars, 2) != 0;
   return problem;
+}
+
+/// The problem that the key describes. For an unchecked key use checked_call().
+inline Problem to_problem(const CallKey& key) {
+  return completed(written_problem(key));
+}
+
+/// The opposite of call_key() and written_problem().
+inline void set_members(tunedgemm_problem& problem, const Problem& written) {
+  pair_members(problem, written, [](auto& to, const auto& from) {
+    to = static_cast<std::remove_reference_t<decltype(to)>>(from);
+  });
 }
 
 }  // namespace tunedgemm::internal

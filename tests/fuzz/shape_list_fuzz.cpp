@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tests/fuzz/input.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 
 using namespace tunedgemm::internal;
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       must_hold(!parse_number_list(text, 0).empty());
       return 0;
     }
-    for (const Shape& shape : kind == 1 ? parse_json_shapes(text) : parse_csv_shapes(text)) {
+    for (const NamedProblem& shape : kind == 1 ? parse_json_shapes(text) : parse_csv_shapes(text)) {
       must_hold(why_not(shape.problem).empty());
       must_hold(!shape_text(shape).empty());
     }

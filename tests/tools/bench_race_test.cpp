@@ -67,7 +67,7 @@ std::unique_ptr<Context> host_context() {
   return Context::create(options);
 }
 
-Shape small_shape() {
+NamedProblem small_shape() {
   return {"", make_problem(24, 16, 8, DataType::kF32, DataType::kF32, DataType::kF32)};
 }
 

@@ -26,7 +26,7 @@ const BenchRun kRun{.device = "A GPU, large",
                     .rounds = 5,
                     .cool_down_ms = 20};
 
-Shape square(std::int64_t size) {
+NamedProblem square(std::int64_t size) {
   return {"", make_problem(size, size, size, DataType::kF16, DataType::kF16, DataType::kF16)};
 }
 

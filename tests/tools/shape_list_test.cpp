@@ -5,7 +5,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -166,6 +166,7 @@ TEST_CASE("Lines that cannot be computed are skipped, unless all are") {
   const std::string complex = "GemmTunableOp_c10::complex<float>_NN,nn_1_2_3_ld_1_3_1\n";
   REQUIRE(parse_csv_shapes(complex + "GemmTunableOp_Half_NN,nn_1_2_3_ld_1_3_1\n").size() == 1);
   REQUIRE(parse_csv_shapes("types,m,n,k,numerics\nf16,8,8,8,tf32\nf16,8,8,8,\n").size() == 1);
+  REQUIRE(parse_csv_shapes("f16->s32,nn,8,8,8\nf16,nn,8,8,8\n").size() == 1);
   REQUIRE(parse_json_shapes(R"([{"types": "f16", "m": 8, "n": 8, "k": 8, "numerics": "tf32"},
                                 {"types": "f16", "m": 8, "n": 8, "k": 8}])")
               .size() == 1);
@@ -198,6 +199,7 @@ TEST_CASE("An error in a JSON list names its entry") {
       {R"([{"types": "f16", "m": 1, "n": 1, "k": 1}, 7])", "entry 2: it is of type number"},
       {R"([{"m": [1]}])", "entry 1: m is of type array; expected a string, a number"},
       {R"([{"colour": 1}])", "\"colour\" is not a field of a shape"},
+      {R"([{"types": "f16", "dtype": "f32", "m": 1, "n": 1, "k": 1}])", "types is given twice"},
       {"{}", "the document is of type object; expected an array"},
       {"", "not valid JSON"},
       {"[\n{\"m\" 1}]", "line 2, column 6"},
@@ -211,7 +213,7 @@ TEST_CASE("An error in a JSON list names its entry") {
 TEST_CASE("The shipped lists are well formed and have no duplicates") {
   const std::string list = GENERATE("layers.csv", "layers_gpu.csv", "rigors.csv");
   std::set<std::string> seen;
-  for (const Shape& shape : read_shape_list(TUNEDGEMM_SHAPES "/" + list)) {
+  for (const NamedProblem& shape : read_shape_list(TUNEDGEMM_SHAPES "/" + list)) {
     CAPTURE(list, shape.name);
     REQUIRE_FALSE(shape.name.empty());
     REQUIRE(seen.insert(fingerprint(shape.problem)).second);

@@ -29,7 +29,7 @@ std::vector<std::size_t> in_list_order(std::size_t shapes) {
 }
 
 TEST_CASE("The shapes with the most operations are tuned first, unless time is limited") {
-  std::vector<Shape> shapes;
+  std::vector<NamedProblem> shapes;
   for (const std::int64_t m : {3, 4096, 1, 4096, 17}) {
     shapes.push_back(
         {.name = "",

@@ -76,7 +76,7 @@ std::string why_not(const std::map<std::string, std::string>& set,
   return "";
 }
 
-Shape shape(std::int64_t m, std::int64_t n = 64) {
+NamedProblem shape(std::int64_t m, std::int64_t n = 64) {
   return {.name = "m" + std::to_string(m),
           .problem = make_problem(m, n, 64, DataType::kF32, DataType::kF32, DataType::kF32)};
 }
@@ -91,7 +91,7 @@ WorkList list_of(std::int64_t shapes) {
 
 std::multiset<std::string> names_of(const ShardOfList& part) {
   std::multiset<std::string> names;
-  for (const Shape& each : part.work.shapes) {
+  for (const NamedProblem& each : part.work.shapes) {
     names.insert(each.name);
   }
   return names;
@@ -99,7 +99,7 @@ std::multiset<std::string> names_of(const ShardOfList& part) {
 
 double operations_of(const ShardOfList& part) {
   double operations = 0;
-  for (const Shape& each : part.work.shapes) {
+  for (const NamedProblem& each : part.work.shapes) {
     operations += flops(each.problem);
   }
   return operations;
@@ -289,7 +289,7 @@ TEST_CASE("A layer of an automatic ladder stays on one shard with its first shap
     for (const Layer& layer : part.work.layers) {
       for (const std::int64_t m : first_rungs(64)) {
         const std::string rung = fingerprint(layer.at(m).problem);
-        CHECK(std::ranges::count_if(part.work.shapes, [&](const Shape& each) {
+        CHECK(std::ranges::count_if(part.work.shapes, [&](const NamedProblem& each) {
                 return fingerprint(each.problem) == rung;
               }) == 1);
       }

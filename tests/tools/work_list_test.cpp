@@ -34,7 +34,7 @@ WorkList work_of(const std::string& text, const std::string& m_ladder,
 
 std::vector<std::string> extents_of(const WorkList& work) {
   std::vector<std::string> extents;
-  for (const Shape& shape : work.shapes) {
+  for (const NamedProblem& shape : work.shapes) {
     extents.push_back(extents_text(shape.problem));
   }
   return extents;
@@ -209,7 +209,7 @@ TEST_CASE("The shipped models have distinct layers and can be divided among two 
     const WorkList whole = work_of_file(model.path(), "1,2048");
     REQUIRE(whole.shapes.size() >= 10);
     REQUIRE(whole.duplicates == 0);
-    for (const Shape& shape : whole.shapes) {
+    for (const NamedProblem& shape : whole.shapes) {
       REQUIRE_THAT(shape_text(shape), ContainsSubstring(" M="));
     }
     if (model.path().filename() == "gpt-2.csv") {

@@ -189,15 +189,15 @@ void add_shape_arguments(CLI::App& app, std::vector<Field>& fields, Extents exte
   add_shape_options(app, kExtents, fields);
 }
 
-Shape shape_of_arguments(std::vector<Field> fields) {
+NamedProblem shape_of_arguments(std::vector<Field> fields) {
   if (!has_field(fields, "types")) {
     fields.push_back({"types", "f32"});
   }
-  return to_shape(fields);
+  return to_named_problem(fields);
 }
 
-std::vector<Shape> square_shapes(const std::vector<Field>& fields, std::string_view sizes) {
-  std::vector<Shape> shapes;
+std::vector<NamedProblem> square_shapes(const std::vector<Field>& fields, std::string_view sizes) {
+  std::vector<NamedProblem> shapes;
   for (const std::int64_t size : parse_number_list(sizes, 1)) {
     std::vector<Field> all = fields;
     if (!has_field(fields, "types")) {
@@ -206,7 +206,7 @@ std::vector<Shape> square_shapes(const std::vector<Field>& fields, std::string_v
     for (const std::string_view extent : kExtents) {
       all.push_back({std::string(extent), std::to_string(size)});
     }
-    shapes.push_back(to_shape(all));
+    shapes.push_back(to_named_problem(all));
   }
   return shapes;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/context/context.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 
 namespace tunedgemm::internal {
 
@@ -53,13 +53,13 @@ enum class Extents { kRequired, kOptional };
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
                          Extents extents = Extents::kRequired);
 
-/// The shape of the arguments "M N K" and its options; types default to f32. Throws as to_shape().
-Shape shape_of_arguments(std::vector<Field> fields);
+/// The shape of the arguments "M N K" and its options; types default to f32. Throws as to_named_problem().
+NamedProblem shape_of_arguments(std::vector<Field> fields);
 
 /// The sizes of the sweep "squares": 128 * i for i = 2 .. 32.
 inline constexpr std::string_view kSquares = "256:4096:128";
 /// A shape with M = N = K for every size in the list (parse_number_list), with the given fields;
 /// types default to f16. Throws std::invalid_argument.
-std::vector<Shape> square_shapes(const std::vector<Field>& fields, std::string_view sizes);
+std::vector<NamedProblem> square_shapes(const std::vector<Field>& fields, std::string_view sizes);
 
 }  // namespace tunedgemm::internal

@@ -98,7 +98,7 @@ void write_file(const std::string& path, const std::string& text, IfThere if_the
   }
 }
 
-Json to_json(const Shape& shape) {
+Json to_json(const NamedProblem& shape) {
   const Problem& problem = shape.problem;
   return {{"name", shape.name},
           {"types", types_text(problem)},

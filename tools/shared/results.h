@@ -9,7 +9,7 @@
 
 #include "cache/record.h"
 #include "cache/store.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 
 namespace tunedgemm::internal {
 
@@ -32,7 +32,7 @@ enum class IfThere { kRefuse, kReplaceResults };
 void write_file(const std::string& path, const std::string& text, IfThere if_there);
 
 /// The name, types, layout, epilogue and sizes: the first fields of a measured row.
-Json to_json(const Shape& shape);
+Json to_json(const NamedProblem& shape);
 /// Every field by name. Times are in microseconds; types, layout and epilogue are as in the cache's
 /// views.
 Json to_json(const Record& record);

@@ -1,4 +1,4 @@
-// Lists of shapes in files, see shape.h.
+// Lists of shapes in files, see shape_list.h.
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/results.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 #include "tools/shared/tunable_op.h"
 
@@ -238,12 +238,14 @@ void read_json(std::string_view text, ListLines& lines) {
   }
 }
 
-ReadFields append_to(std::vector<Shape>& shapes) {
-  return [&shapes](const std::vector<Field>& fields) { shapes.push_back(to_shape(fields)); };
+ReadFields append_to(std::vector<NamedProblem>& shapes) {
+  return
+      [&shapes](const std::vector<Field>& fields) { shapes.push_back(to_named_problem(fields)); };
 }
 
-std::vector<Shape> parse(std::string_view text, void (*read_text)(std::string_view, ListLines&)) {
-  std::vector<Shape> shapes;
+std::vector<NamedProblem> parse(std::string_view text,
+                                void (*read_text)(std::string_view, ListLines&)) {
+  std::vector<NamedProblem> shapes;
   const ReadFields append = append_to(shapes);
   ListLines lines(append);
   read_text(text, lines);
@@ -253,11 +255,11 @@ std::vector<Shape> parse(std::string_view text, void (*read_text)(std::string_vi
 
 }  // namespace
 
-std::vector<Shape> parse_csv_shapes(std::string_view text) {
+std::vector<NamedProblem> parse_csv_shapes(std::string_view text) {
   return parse(text, read_csv);
 }
 
-std::vector<Shape> parse_json_shapes(std::string_view text) {
+std::vector<NamedProblem> parse_json_shapes(std::string_view text) {
   return parse(text, read_json);
 }
 
@@ -284,8 +286,8 @@ void read_list(const std::string& path, const ReadFields& read) {
   }
 }
 
-std::vector<Shape> read_shape_list(const std::string& path) {
-  std::vector<Shape> shapes;
+std::vector<NamedProblem> read_shape_list(const std::string& path) {
+  std::vector<NamedProblem> shapes;
   read_list(path, append_to(shapes));
   return shapes;
 }

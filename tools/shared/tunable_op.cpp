@@ -51,10 +51,8 @@ bool holds_batch(std::string_view leading_dimension, std::string_view row,
   const auto number = [](std::string_view text) {
     return static_cast<double>(whole_number<std::int64_t>(text).value_or(0));
   };
-  const auto batch = std::find_if(fields.begin(), fields.end(),
-                                  [](const Field& field) { return field.name == "batch"; });
-  return number(row) > 0 && number(batch->value) > 1 &&
-         number(leading_dimension) >= number(batch->value) * number(row);
+  const double batch = number(value_of(fields, "batch"));
+  return number(row) > 0 && batch > 1 && number(leading_dimension) >= batch * number(row);
 }
 
 // The end of a scaled product's text: words that alternate between a name and a value, which may

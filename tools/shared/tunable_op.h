@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 
 namespace tunedgemm::internal {
 

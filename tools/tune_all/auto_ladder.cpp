@@ -66,7 +66,7 @@ AutoLadder::AutoLadder(Context& context, const Layer& layer) : context_(context)
   const DeviceLimits& limits = context.device().limits();
   std::set<std::string> seen;
   for (const std::int64_t m : points_up_to(layer.most_m)) {
-    Shape shape = layer.at(m);
+    NamedProblem shape = layer.at(m);
     const Problem problem = canonical(shape.problem).problem;
     for (Instance& kernel : favourites(problem, limits)) {
       if (seen.insert(to_text(kernel.candidate)).second) {

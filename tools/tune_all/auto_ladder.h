@@ -16,7 +16,7 @@ namespace tunedgemm::internal {
 
 /// A value of M to tune next.
 struct Rung {
-  Shape shape;
+  NamedProblem shape;
   std::vector<Candidate> candidates;  ///< the only ones to try besides the default
   double expected_loss = 0;           ///< of the best stored kernel at this M
 };
@@ -39,7 +39,7 @@ class AutoLadder {
 
  private:
   struct Point {
-    Shape shape;
+    NamedProblem shape;
     Problem problem;                     ///< canonical
     bool must_be_tuned = false;          ///< whatever is expected
     std::vector<Instance> kernels = {};  ///< those of the pool that are legal

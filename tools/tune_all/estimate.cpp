@@ -28,7 +28,7 @@ double most_candidates(const Problem& problem, const Context& context, const Tun
 
 }  // namespace
 
-Estimate estimate(std::span<Context* const> contexts, const std::vector<Shape>& shapes,
+Estimate estimate(std::span<Context* const> contexts, const std::vector<NamedProblem>& shapes,
                   const SessionOptions& options) {
   Context& context = *contexts.front();
   Estimate result;
@@ -49,7 +49,7 @@ Estimate estimate(std::span<Context* const> contexts, const std::vector<Shape>& 
 
   const SearchLimits search_limits = search_limits_of(options.shape.rigor, options.shape.budget);
   const Backend& backend = context.device().backend();
-  for (const Shape& shape : shapes) {
+  for (const NamedProblem& shape : shapes) {
     if (interrupted()) {
       break;
     }

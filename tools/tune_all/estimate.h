@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "runtime/context/context.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 #include "tools/tune_all/session.h"
 
 namespace tunedgemm::internal {
 
 struct PlannedShape {
-  Shape shape;
+  NamedProblem shape;
   bool tuned = false;         ///< the cache has its winner, so nothing is to do
   double seconds = 0;         ///< estimated
   std::string why_too_small;  ///< why the budget cannot decide; else empty
@@ -30,7 +30,7 @@ struct Estimate {
 
 /// Estimates the time of a run without compiling or measuring. An interrupt ends the estimate
 /// early.
-Estimate estimate(std::span<Context* const> contexts, const std::vector<Shape>& shapes,
+Estimate estimate(std::span<Context* const> contexts, const std::vector<NamedProblem>& shapes,
                   const SessionOptions& options);
 
 /// Warnings about budgets that are too small.

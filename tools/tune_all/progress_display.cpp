@@ -116,7 +116,7 @@ double ProgressDisplay::seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void ProgressDisplay::shape_begins(std::size_t device, const Shape& shape,
+void ProgressDisplay::shape_begins(std::size_t device, const NamedProblem& shape,
                                    const SearchLimits& search_limits) {
   const std::lock_guard<std::mutex> lock(mutex_);
   shapes_ = std::max(shapes_, ended_ + 1);  // a ladder's rung is not known before

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/context/context.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 #include "tuner/search_limits.h"
 
 namespace tunedgemm::internal {
@@ -50,7 +50,8 @@ class ProgressDisplay {
   ProgressDisplay(std::size_t shapes, std::size_t to_tune, std::size_t devices,
                   double total_seconds);
 
-  void shape_begins(std::size_t device, const Shape& shape, const SearchLimits& search_limits);
+  void shape_begins(std::size_t device, const NamedProblem& shape,
+                    const SearchLimits& search_limits);
   void shape_progresses(std::size_t device, const Progress& progress);
   /// Shows the time that has passed, and answers an interrupt. Call it often: it does nothing
   /// between two rewrites.

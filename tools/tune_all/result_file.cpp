@@ -40,7 +40,7 @@ std::string host_name() {
 
 std::string fingerprint_of(const WorkList& list, const DeviceIdentity& device) {
   std::vector<std::string> problems;
-  for (const Shape& shape : list.shapes) {
+  for (const NamedProblem& shape : list.shapes) {
     problems.push_back(fingerprint(shape.problem));
   }
   std::ranges::sort(problems);
@@ -106,7 +106,7 @@ std::size_t ResultFile::resume(ShardOfList& part, Context& context, const TuneOp
     return 0;
   }
   Device& device = context.device();
-  const std::vector<Shape>& shapes = part.work.shapes;
+  const std::vector<NamedProblem>& shapes = part.work.shapes;
   std::vector<bool> is_tuned(shapes.size());
   for (const fs::path& file : other_files()) {
     const bool is_own = file.filename().string().starts_with(own_prefix_);
@@ -121,7 +121,7 @@ std::size_t ResultFile::resume(ShardOfList& part, Context& context, const TuneOp
   }
   std::size_t flag = 0, shape = 0;
   std::erase_if(part.is_audited, [&](bool) { return is_tuned[flag++]; });
-  return std::erase_if(part.work.shapes, [&](const Shape&) { return is_tuned[shape++]; });
+  return std::erase_if(part.work.shapes, [&](const NamedProblem&) { return is_tuned[shape++]; });
 }
 
 void ResultFile::make_folder() const {

@@ -46,14 +46,14 @@ Outcome with_record(Outcome outcome, std::optional<Record> record) {
   return outcome;
 }
 
-Outcome without_record(const Shape& shape, const std::string& failure) {
+Outcome without_record(const NamedProblem& shape, const std::string& failure) {
   Outcome outcome;
   outcome.shape = shape;
   outcome.failure = failure;
   return outcome;
 }
 
-Outcome outcome_of(const Shape& shape, TuneResult result) {
+Outcome outcome_of(const NamedProblem& shape, TuneResult result) {
   Outcome outcome = without_record(shape, result.tuning.failure);
   outcome.origin = result.origin;
   outcome.is_unsaved = result.is_unsaved;
@@ -100,13 +100,14 @@ class SessionRun {
   bool goes_on(std::size_t device) const { return why_not_go_on(device).empty(); }
 
   // Tunes the shape of the list on the device.
-  void tune(std::size_t device, std::size_t index, const Shape& shape, const TuneOptions& options) {
+  void tune(std::size_t device, std::size_t index, const NamedProblem& shape,
+            const TuneOptions& options) {
     Outcome outcome = try_on(device, shape, options);
     const std::lock_guard<std::mutex> lock(mutex_);
     session_.outcomes[index] = std::move(outcome);
   }
   // Tunes a shape that is not in the list.
-  void tune(std::size_t device, const Shape& shape, const TuneOptions& options) {
+  void tune(std::size_t device, const NamedProblem& shape, const TuneOptions& options) {
     Outcome outcome = try_on(device, shape, options);
     const std::lock_guard<std::mutex> lock(mutex_);
     session_.outcomes.push_back(std::move(outcome));
@@ -140,7 +141,7 @@ class SessionRun {
     return clock_.left() <= 0 ? "not tried: --total-seconds is over" : "";
   }
 
-  Outcome try_on(std::size_t device, const Shape& shape, TuneOptions options) {
+  Outcome try_on(std::size_t device, const NamedProblem& shape, TuneOptions options) {
     Context& context = *contexts_[device];
     // Cached shapes are reported even when the time is over.
     const bool is_cached = !options.force && context.find_tuned(shape.problem, options).has_value();
@@ -311,7 +312,7 @@ void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run, std::size_t
   }
   const auto percent = [](double loss) { return rounded_text(100 * loss) + " %"; };
   const double loss = rung ? rung->expected_loss : options.ladder_loss;
-  run.note(shape_text(to_shape(layer.fields)) + ": " + counted(added, "value") +
+  run.note(shape_text(to_named_problem(layer.fields)) + ": " + counted(added, "value") +
            " of M added; at any other M the stored kernels are expected to take at most " +
            percent(loss) + " longer than the best" +
            (rung ? ", more than the " + percent(options.ladder_loss) + " of --ladder-loss" : ""));

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/context/context.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 #include "tools/tune_all/work_list.h"
 
 namespace tunedgemm::internal {
@@ -27,7 +27,7 @@ struct SessionOptions {
 
 /// The result of one shape, without its trials, which are in the cache.
 struct Outcome {
-  Shape shape;
+  NamedProblem shape;
   TuneResult::Origin origin = TuneResult::Origin::kFailed;
   std::optional<Record> record;
   std::string failure;       ///< the reason, if there is no record

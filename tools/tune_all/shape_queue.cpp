@@ -7,7 +7,7 @@
 
 namespace tunedgemm::internal {
 
-std::vector<std::size_t> tuning_order(std::span<const Shape> shapes, bool time_is_limited) {
+std::vector<std::size_t> tuning_order(std::span<const NamedProblem> shapes, bool time_is_limited) {
   std::vector<std::size_t> order(shapes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (!time_is_limited) {

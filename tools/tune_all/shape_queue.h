@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 
 namespace tunedgemm::internal {
 
@@ -16,7 +16,7 @@ namespace tunedgemm::internal {
 /// operations come first: several devices then end at about the same time, and the winners of
 /// larger M are candidates for smaller M (tuner/LABBOOK.md). If the time is limited, the order is
 /// the list's.
-std::vector<std::size_t> tuning_order(std::span<const Shape> shapes, bool time_is_limited);
+std::vector<std::size_t> tuning_order(std::span<const NamedProblem> shapes, bool time_is_limited);
 
 /// Thread-safe.
 class ShapeQueue {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cache/store.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
@@ -16,15 +16,9 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 constexpr std::int64_t kMostM = 8192, kMostMOfUser = std::int64_t{1} << 31;
 
-void append(std::vector<Shape>& shapes, std::vector<Shape> more) {
+void append(std::vector<NamedProblem>& shapes, std::vector<NamedProblem> more) {
   shapes.insert(shapes.end(), std::make_move_iterator(more.begin()),
                 std::make_move_iterator(more.end()));
-}
-
-std::string value_of(const std::vector<Field>& fields, std::string_view name) {
-  const auto field = std::find_if(fields.begin(), fields.end(),
-                                  [&](const Field& candidate) { return candidate.name == name; });
-  return field == fields.end() ? "" : field->value;
 }
 
 void set(std::vector<Field>& fields, std::string_view name, std::int64_t value) {
@@ -34,7 +28,7 @@ void set(std::vector<Field>& fields, std::string_view name, std::int64_t value) 
 
 // Gives a layer the extents that one of `devices` computes.
 void divide(std::vector<Field>& layer, std::int64_t devices) {
-  const Problem whole = to_shape(layer).problem;
+  const Problem whole = to_named_problem(layer).problem;
   const std::string option = "--tensor-parallel " + std::to_string(devices);
   const std::string parallel = value_of(layer, "parallel");
   if (parallel.empty()) {
@@ -167,7 +161,7 @@ class ListReader {
     if (request_.tensor_parallel > 1) {
       divide(line, request_.tensor_parallel);
     }
-    Shape shape = to_shape(line);
+    NamedProblem shape = to_named_problem(line);
     if (ladder_.empty()) {
       work_.shapes.push_back(std::move(shape));
     } else {
@@ -185,7 +179,7 @@ class ListReader {
     // Compared at the smallest value: at the largest, a leading dimension in the list may equal it,
     // as if the matrix were packed.
     set(layer, varied, *std::min_element(ladder_.begin(), ladder_.end()));
-    const std::string key = fingerprint(to_shape(layer).problem);
+    const std::string key = fingerprint(to_named_problem(layer).problem);
     if (const auto found = layers_.find(key); found != layers_.end()) {
       ++work_.duplicates;
       add_name(found->second, value_of(layer, "name"));
@@ -196,7 +190,7 @@ class ListReader {
                                   " makes more than a million shapes; give fewer values of M");
     }
     const Layer added{.fields = std::move(layer), .varied = varied, .most_m = most_m_};
-    std::vector<Shape> rungs;
+    std::vector<NamedProblem> rungs;
     for (const std::int64_t m : ladder_) {
       rungs.push_back(added.at(m));  // throws for a layer of which a rung cannot be computed
     }
@@ -230,7 +224,7 @@ class ListReader {
   WorkList work_;
 };
 
-std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
+std::vector<NamedProblem> shapes_of_ranges(const WorkRequest& request) {
   if (request.m.empty() || request.n.empty() || request.k.empty()) {
     throw std::invalid_argument("--m, --n and --k must be given together");
   }
@@ -252,7 +246,7 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
                                 " shapes with their types and layouts, more than a million; give "
                                 "larger steps, or run tune-all for one range at a time");
   }
-  std::vector<Shape> shapes;
+  std::vector<NamedProblem> shapes;
   const auto add = [&](const std::string& types, const std::string& layout, std::int64_t m,
                        std::int64_t n, std::int64_t k) {
     std::vector<Field> fields{{"types", types},
@@ -261,7 +255,7 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
                               {"n", std::to_string(n)},
                               {"k", std::to_string(k)}};
     fields.insert(fields.end(), request.further_fields.begin(), request.further_fields.end());
-    shapes.push_back(to_shape(fields));
+    shapes.push_back(to_named_problem(fields));
   };
   for (const std::string& types : all_types) {
     for (const std::string& layout : layouts) {
@@ -277,10 +271,10 @@ std::vector<Shape> shapes_of_ranges(const WorkRequest& request) {
   return shapes;
 }
 
-WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
+WorkList without_duplicates(std::vector<NamedProblem> shapes, std::size_t duplicates) {
   WorkList work{.shapes = {}, .duplicates = duplicates, .layers = {}};
   std::map<std::string, std::size_t> seen;
-  for (Shape& shape : shapes) {
+  for (NamedProblem& shape : shapes) {
     const auto [place, is_new] = seen.try_emplace(fingerprint(shape.problem), work.shapes.size());
     if (is_new) {
       work.shapes.push_back(std::move(shape));
@@ -295,10 +289,10 @@ WorkList without_duplicates(std::vector<Shape> shapes, std::size_t duplicates) {
 
 }  // namespace
 
-Shape Layer::at(std::int64_t m) const {
+NamedProblem Layer::at(std::int64_t m) const {
   std::vector<Field> rung = fields;
   set(rung, varied, m);
-  Shape shape = to_shape(rung);
+  NamedProblem shape = to_named_problem(rung);
   shape.rung = (varied == "m" ? "M=" : "N=") + std::to_string(m);
   return shape;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 
 namespace tunedgemm::internal {
 
@@ -31,14 +31,14 @@ struct Layer {
   std::vector<Field> fields;
   std::string varied;       ///< "m" or "n"
   std::int64_t most_m = 0;  ///< the greatest value of an automatic ladder
-  Shape at(std::int64_t m) const;
+  NamedProblem at(std::int64_t m) const;
 };
 
 /// The values of M with which the automatic ladder up to `most_m` begins: powers of four.
 std::vector<std::int64_t> first_rungs(std::int64_t most_m);
 
 struct WorkList {
-  std::vector<Shape> shapes;  ///< no two with the same canonical problem
+  std::vector<NamedProblem> shapes;  ///< no two with the same canonical problem
   std::size_t duplicates = 0;
   std::vector<Layer> layers;  ///< if the ladder is "auto": `shapes` has the first rungs of each
 };

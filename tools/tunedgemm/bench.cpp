@@ -13,7 +13,7 @@
 
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_output.h"
@@ -47,7 +47,7 @@ struct BenchOptions {
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
-std::vector<Shape> shapes_of(const BenchOptions& options) {
+std::vector<NamedProblem> shapes_of(const BenchOptions& options) {
   const std::vector<Field>& fields = options.shape;
   const auto is_extent = [](const Field& field) {
     return field.name == "m" || field.name == "n" || field.name == "k";
@@ -131,7 +131,7 @@ std::vector<NamedCandidate> others(Context& context, const Problem& problem,
 }
 
 // Empty if interrupted. If this shape fails, the row holds the reason and the run continues.
-std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const Shape& shape,
+std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const NamedProblem& shape,
                                     const BenchOptions& options) {
   BenchRow failed;
   failed.shape = shape;
@@ -157,7 +157,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
                                 .cool_down = std::chrono::milliseconds(options.cool_down_ms)};
     BenchRow row = race_kernels(context, shape, ours, baseline, race);
     if (options.back_to_back) {
-      Shape overlapping = shape;
+      NamedProblem overlapping = shape;
       overlapping.problem.launch_regime = LaunchRegime::kBackToBack;
       row.back_to_back = race_kernels(context, overlapping, ours, baseline, race).contenders;
     }
@@ -176,11 +176,11 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
 
 // Races the shapes one by one until interrupted.
 std::vector<BenchRow> bench_shapes(Context& context, Baseline* baseline,
-                                   const std::vector<Shape>& shapes, const BenchOptions& options,
-                                   BenchFiles& files) {
+                                   const std::vector<NamedProblem>& shapes,
+                                   const BenchOptions& options, BenchFiles& files) {
   std::vector<BenchRow> rows;
   BenchProgress progress(std::cerr, shapes.size());
-  for (const Shape& shape : shapes) {
+  for (const NamedProblem& shape : shapes) {
     progress.shape_begins(shape);
     std::optional<BenchRow> row = bench_shape(context, baseline, shape, options);
     if (!row) {
@@ -223,7 +223,7 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 
 ExitStatus bench(const BenchOptions& options) {
   // Report wrong input and missing tools before measuring.
-  const std::vector<Shape> shapes = shapes_of(options);
+  const std::vector<NamedProblem> shapes = shapes_of(options);
   for (const std::string& list : options.configs) {
     if (list != kTritonTutorial) {
       read_configs(list);

@@ -228,7 +228,7 @@ void print_summary(std::ostream& out, const std::vector<BenchRow>& rows,
   }
 }
 
-void BenchProgress::shape_begins(const Shape& shape) {
+void BenchProgress::shape_begins(const NamedProblem& shape) {
   out_ << ended_ + 1 << '/' << shapes_ << "  " << shape_text(shape) << ' '
        << types_text(shape.problem) << ' ' << layout_text(shape.problem) << ": " << std::flush;
 }

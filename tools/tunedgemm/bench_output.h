@@ -52,7 +52,7 @@ class BenchProgress {
   BenchProgress(std::ostream& out, std::size_t shapes) : out_(out), shapes_(shapes) {}
 
   /// The first half of the line.
-  void shape_begins(const Shape& shape);
+  void shape_begins(const NamedProblem& shape);
   /// The second half, and the remarks below it.
   void shape_ends(const BenchRow& row);
 

@@ -41,7 +41,7 @@ class BenchRace {
   void add(const NamedCandidate& ours);
   void add_proposals(Baseline& baseline);
   void run();
-  BenchRow row(const Shape& shape) const;
+  BenchRow row(const NamedProblem& shape) const;
 
  private:
   void leave_out(const RacedKernel& raced, const std::string& why);
@@ -186,7 +186,7 @@ void BenchRace::run() {
   }
 }
 
-BenchRow BenchRace::row(const Shape& shape) const {
+BenchRow BenchRace::row(const NamedProblem& shape) const {
   BenchRow row;
   row.shape = shape;
   row.remarks = remarks_;
@@ -199,8 +199,9 @@ BenchRow BenchRace::row(const Shape& shape) const {
 
 }  // namespace
 
-BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
-                      Baseline* baseline, const BenchRaceOptions& options) {
+BenchRow race_kernels(Context& context, const NamedProblem& shape,
+                      const std::vector<NamedCandidate>& ours, Baseline* baseline,
+                      const BenchRaceOptions& options) {
   const Device::Current current(context.device());
   const Problem problem = canonical(shape.problem).problem;
   BenchRace race(context, problem, options);

@@ -32,7 +32,8 @@ struct NamedCandidate {
 /// why a candidate, the baseline or a proposal failed, and which results exceed our error bound.
 /// Proposals that are far slower than the fastest kernel are left out without a remark. Throws
 /// DeviceError, and std::runtime_error if the first candidate cannot take part.
-BenchRow race_kernels(Context& context, const Shape& shape, const std::vector<NamedCandidate>& ours,
-                      Baseline* baseline, const BenchRaceOptions& options);
+BenchRow race_kernels(Context& context, const NamedProblem& shape,
+                      const std::vector<NamedCandidate>& ours, Baseline* baseline,
+                      const BenchRaceOptions& options);
 
 }  // namespace tunedgemm::internal

@@ -10,7 +10,7 @@
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/problem.h"
 #include "tools/baselines/baseline.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 #include "tuner/contender.h"
 
 namespace tunedgemm::internal {
@@ -39,7 +39,7 @@ struct BenchContender {
 };
 
 struct BenchRow {
-  Shape shape;
+  NamedProblem shape;
   std::string kernel;                      ///< the tuned candidate, as text
   std::vector<BenchContender> contenders;  ///< this library's first; empty if the shape failed
   /// The same kernels, launched back to back; empty if not measured.

@@ -317,7 +317,7 @@ void print_json(const Explanation& explanation) {
 }
 
 ExitStatus explain(const ExplainOptions& options) {
-  const Shape shape = shape_of_arguments(options.shape);
+  const NamedProblem shape = shape_of_arguments(options.shape);
   const auto context = open_for_reading(options.context);
   const Explanation explanation = explain(*context, shape.problem);
   if (options.json) {

@@ -31,7 +31,7 @@ struct LadderOptions {
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
-std::vector<Shape> shapes_of(const std::vector<Field>& fields, const DeviceLimits& limits) {
+std::vector<NamedProblem> shapes_of(const std::vector<Field>& fields, const DeviceLimits& limits) {
   if (has_field(fields, "m") || has_field(fields, "n") || has_field(fields, "k")) {
     return {shape_of_arguments(fields)};
   }
@@ -149,7 +149,7 @@ ExitStatus ladder(const LadderOptions& options) {
   std::cerr << run.device << ", " << compiler_text(run.compiler) << ", "
             << (baseline ? run.baseline : "no other library: " + why_no_baseline) << '\n';
   note_interrupts();
-  for (const Shape& shape : shapes) {
+  for (const NamedProblem& shape : shapes) {
     std::cerr << shape_text(shape) << '\n';
     const Problem problem = canonical(shape.problem).problem;
     BenchRow row;

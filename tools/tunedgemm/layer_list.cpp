@@ -4,7 +4,7 @@
 #include <ostream>
 #include <utility>
 
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 #include "tuner/m_ladder.h"
 
 namespace tunedgemm::internal {
@@ -15,7 +15,7 @@ LayerList::LayerList(const std::vector<std::string>& files) {
       if (!has_field(line, "m")) {
         line.push_back({"m", "1"});
       }
-      const Shape shape = to_shape(line);
+      const NamedProblem shape = to_named_problem(line);
       const Problem problem = canonical(shape.problem).problem;
       Layer layer{.file = file,
                   .text = shape_text(shape) + " " + types_text(problem) + " " +

@@ -24,7 +24,7 @@
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/results.h"
-#include "tools/shared/shape.h"
+#include "tools/shared/shape_list.h"
 #include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
@@ -50,7 +50,7 @@ struct SweepOptions {
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
-std::vector<Shape> shapes_of(const SweepOptions& options) {
+std::vector<NamedProblem> shapes_of(const SweepOptions& options) {
   if (options.list.empty()) {
     return {shape_of_arguments(options.shape)};
   }
@@ -250,7 +250,7 @@ void print(const std::vector<SweptConfig>& configs, const Problem& problem, std:
 }
 
 // One config as a flat object: an entry of the JSON file, and a line of the CSV file.
-Json to_json(const Shape& shape, const SweptConfig& config) {
+Json to_json(const NamedProblem& shape, const SweptConfig& config) {
   const Problem& problem = shape.problem;
   const auto measurement = config.measurement();
   const Binary binary = config.trial ? config.trial->binary() : Binary{};
@@ -294,7 +294,8 @@ void write_files(const SweepOptions& options, Device& device, const std::string&
 }
 
 // Returns a row for each config.
-std::vector<Json> sweep_shape(Context& context, const Shape& shape, const SweepOptions& options) {
+std::vector<Json> sweep_shape(Context& context, const NamedProblem& shape,
+                              const SweepOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
   const Problem problem = canonical(shape.problem).problem;
@@ -321,7 +322,7 @@ std::vector<Json> sweep_shape(Context& context, const Shape& shape, const SweepO
 }
 
 ExitStatus sweep(const SweepOptions& options) {
-  const std::vector<Shape> shapes = shapes_of(options);
+  const std::vector<NamedProblem> shapes = shapes_of(options);
   const auto context = Context::create(to_context_options(options.context));
   context->complete_probe();
   Device& device = context->device();
@@ -332,7 +333,7 @@ ExitStatus sweep(const SweepOptions& options) {
   note_interrupts();
   std::vector<Json> rows;
   bool all_timed = true;
-  for (const Shape& shape : shapes) {
+  for (const NamedProblem& shape : shapes) {
     const std::vector<Json> shape_rows = sweep_shape(*context, shape, options);
     rows.insert(rows.end(), shape_rows.begin(), shape_rows.end());
     all_timed = all_timed && std::any_of(shape_rows.begin(), shape_rows.end(), [](const Json& row) {

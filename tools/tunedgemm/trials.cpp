@@ -72,7 +72,7 @@ void print_json(const std::vector<TrialRecord>& trials) {
 }
 
 ExitStatus trials(const TrialsOptions& options) {
-  const Shape shape = shape_of_arguments(options.shape);
+  const NamedProblem shape = shape_of_arguments(options.shape);
   const auto context = open_for_reading(options.context);
   Device& device = context->device();
   std::vector<TrialRecord> trials =

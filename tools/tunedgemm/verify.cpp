@@ -39,7 +39,7 @@ struct VerifyOptions {
 };
 
 struct Verified {
-  Shape shape;
+  NamedProblem shape;
   std::string winner;
   double then_us = 0;
   double now_us = 0;  // 0: it could not be measured

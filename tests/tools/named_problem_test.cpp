@@ -1,4 +1,4 @@
-#include "tools/shared/shape.h"
+#include "tools/shared/named_problem.h"
 
 #include "kernel_templates/problem/problem_fields.h"
 #include "tests/support/catch.h"
@@ -9,11 +9,11 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-Shape shape_of(std::vector<Field> fields) {
+NamedProblem shape_of(std::vector<Field> fields) {
   for (const char* extent : {"m", "n", "k"}) {
     fields.push_back({extent, extent[0] == 'm' ? "96" : extent[0] == 'n' ? "80" : "64"});
   }
-  return to_shape(fields);
+  return to_named_problem(fields);
 }
 
 std::string complaint(const std::vector<Field>& fields) {
@@ -100,10 +100,10 @@ TEST_CASE("The error for a wrong field names the field and the expected text") {
 TEST_CASE("Extents that overflow the index arithmetic are refused") {
   const std::vector<Field> fields{
       {"types", "f32"}, {"m", "4611686018427387904"}, {"n", "4"}, {"k", "4"}};
-  REQUIRE_THROWS_AS(to_shape(fields), std::invalid_argument);
+  REQUIRE_THROWS_AS(to_named_problem(fields), std::invalid_argument);
   std::vector<Field> batched = fields;
   batched.push_back({"batch", "4"});
-  REQUIRE_THROWS_AS(to_shape(batched), std::invalid_argument);
+  REQUIRE_THROWS_AS(to_named_problem(batched), std::invalid_argument);
 }
 
 TEST_CASE("Headers are recognised in any case and by their aliases") {
@@ -125,9 +125,9 @@ TEST_CASE("Every field of a problem that has a meaning is a field of shapes, par
     const std::string last(field.expected.substr(field.expected.rfind(' ') + 1));
     const std::vector<Field> fields{
         {"types", "e4m3"}, {"m", "8"}, {"n", "8"}, {"k", "8"}, {std::string(field.name), last}};
-    const Problem problem = to_shape(fields).problem;
+    const Problem problem = to_named_problem(fields).problem;
     CHECK(field.text(problem) == last);
-    CHECK(to_text(problem) != to_text(to_shape(std::span(fields).first(4)).problem));
+    CHECK(to_text(problem) != to_text(to_named_problem(std::span(fields).first(4)).problem));
   }
   CHECK(shared >= 7);
 }
