@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
@@ -155,6 +156,18 @@ void check_threads_of_environment() {
   value_of_environment("TUNEDGEMM_THREADS", 0, parse_positive<int>, "a number of threads above 0");
 }
 
+Problem as_written(const tunedgemm_problem& problem) {
+  return written_problem(call_key(problem, tunedgemm_buffers{}));
+}
+
+// Where a call has the fields of the grammar that are no members of tunedgemm_problem.
+std::string place_of(std::string_view field) {
+  return field == "alpha" || field == "beta" ? "set it in tunedgemm_buffers"
+         : field == "c_is_d"   ? "set c and d of tunedgemm_buffers to the same pointer"
+         : field == "launches" ? "set launch_regime of tunedgemm_plan_options"
+                               : "leave it out";
+}
+
 template <class Number>
 void refuse_below_zero(const char* what, Number number) {
   if (!(number >= 0) || !std::isfinite(static_cast<double>(number))) {
@@ -195,6 +208,34 @@ void check_size(const tunedgemm_plan_info* info) {
 
 void check_size(const tunedgemm_problem* problem) {
   check_size(problem, "problem");
+}
+
+void parse(const char* text, tunedgemm_problem* problem) {
+  tunedgemm_problem whole = complete(problem);
+  if (text == nullptr) {
+    refuse("the text of the problem is a null pointer");
+  }
+  Problem written = as_written(whole);
+  try {
+    read_text(text, written);
+  } catch (const std::invalid_argument& error) {
+    refuse(error.what());
+  }
+  set_members(whole, written);
+  whole.struct_size = problem->struct_size;
+  const Problem held = as_written(complete(&whole));
+  for (const ProblemField& field : grammar_fields()) {
+    if (const std::string value = field.text(written); value != field.text(held)) {
+      refuse(std::string(field.name) + " is \"" + value +
+             "\", but this tunedgemm_problem has no such member; " + place_of(field.name));
+    }
+  }
+  std::memcpy(problem, &whole, whole.struct_size);
+}
+
+std::string text_of(const tunedgemm_problem* problem) {
+  const CallKey key = call_key(complete(problem), tunedgemm_buffers{});
+  return written_text(written_problem(checked_call(key).key));
 }
 
 ContextOptions checked_options(const tunedgemm_context_options* caller_options) {

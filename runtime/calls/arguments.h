@@ -25,6 +25,12 @@ tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 /// is the distance between two elements.
 tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index);
 
+/// Sets the members that the text names (problem_grammar.h). The struct is unchanged if the text is
+/// refused; also refused is a field that the struct does not hold.
+void parse(const char* text, tunedgemm_problem* problem);
+/// The text of a problem that is well formed.
+std::string text_of(const tunedgemm_problem* problem);
+
 /// Refuses a struct_size as complete() does.
 void check_size(const tunedgemm_plan_info* info);
 void check_size(const tunedgemm_problem* problem);

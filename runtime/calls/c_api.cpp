@@ -310,6 +310,12 @@ tunedgemm_plan_info info_of(const Plan& plan) {
   return info;
 }
 
+void copy(const std::string& from, char* text, size_t size) {
+  if (text != nullptr && size > 0) {
+    text[from.copy(text, size - 1)] = '\0';
+  }
+}
+
 bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buffers) noexcept {
   return problem != nullptr && buffers != nullptr &&
          problem->struct_size == sizeof(tunedgemm_problem) &&
@@ -325,6 +331,23 @@ void tunedgemm_context_options_init(tunedgemm_context_options* options) {
 void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n, int64_t k,
                             tunedgemm_type type_a, tunedgemm_type type_b, tunedgemm_type type_d) {
   *problem = {.m = m, .n = n, .k = k, .type_a = type_a, .type_b = type_b, .type_d = type_d};
+}
+
+tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem) {
+  return guarded([&] {
+    internal::parse(text, problem);
+    return TUNEDGEMM_STATUS_OK;
+  });
+}
+
+size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size) {
+  std::string written;
+  guarded([&] {
+    written = internal::text_of(problem);
+    return TUNEDGEMM_STATUS_OK;
+  });
+  copy(written, text, size);
+  return written.size();
 }
 
 void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {
@@ -556,10 +579,6 @@ size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t s
     return TUNEDGEMM_STATUS_OK;
   });
   const std::string& shown = status == TUNEDGEMM_STATUS_OK ? report : error_message();
-  if (text != nullptr && size > 0) {
-    const size_t copied = std::min(size - 1, shown.size());
-    std::memcpy(text, shown.data(), copied);
-    text[copied] = '\0';
-  }
+  copy(shown, text, size);
   return shown.size();
 }

@@ -286,6 +286,14 @@ void texts(Input& input) {
   must_hold(*tunedgemm_status_name(input.take<tunedgemm_status>()) != '\0');
   std::vector<char> text(input.below(64) + 1);
   must_hold(tunedgemm_context_report(context(), text.data(), text.size() - 1) > 0);
+  tunedgemm_problem problem;
+  damage(input, problem);
+  check_refusal(tunedgemm_problem_parse(std::string(input.rest()).c_str(), &problem));
+  const std::size_t length = tunedgemm_problem_text(&problem, text.data(), text.size());
+  if (length > 0 && length < text.size()) {
+    must_hold(tunedgemm_problem_parse(text.data(), &problem) == TUNEDGEMM_STATUS_OK);
+    must_hold(tunedgemm_problem_text(&problem, nullptr, 0) == length);
+  }
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes
 tunedgemm_prepare
 tunedgemm_problem_init
+tunedgemm_problem_parse
+tunedgemm_problem_text
 tunedgemm_run
 tunedgemm_set_log
 tunedgemm_status_name

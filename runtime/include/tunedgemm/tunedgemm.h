@@ -170,6 +170,26 @@ TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
                                           int64_t k, tunedgemm_type type_a, tunedgemm_type type_b,
                                           tunedgemm_type type_d);
 
+/** Sets the members that a text names, as a line of a list of shapes does, for example
+ * "types=bf16 layout=nt m=4096 n=6144 k=4096 activation=relu". Its fields, in any order:
+ *
+ *     types                           of A and B, and of D: "f16", "e4m3xe5m2", "bf16->f32", "tf32"
+ *     layout                          nn, nt, tn, tt: A and B row-major (n) or column-major (t)
+ *     m n k batch lda ldb ldc ldd     numbers
+ *     batch_stride_a _b _c _d         numbers; 0 is TUNEDGEMM_BROADCAST
+ *     output order_c order_d          the type of C and D if not in `types`; row, col
+ *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
+ *
+ * @param text     Spaces separate its fields. Whether the whole problem is valid is not checked.
+ * @param problem  Its other members stay; all do on failure.
+ * @return TUNEDGEMM_STATUS_OK, _INVALID_ARGUMENT or _OUT_OF_MEMORY. */
+TUNEDGEMM_API tunedgemm_status tunedgemm_problem_parse(const char* text,
+                                                       tunedgemm_problem* problem);
+/** The text of a valid problem, as tunedgemm_problem_parse() reads it, without defaults. Writes and
+ * returns as tunedgemm_context_report() does; 0 if the problem is invalid. */
+TUNEDGEMM_API size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text,
+                                            size_t size);
+
 /** The operands of one call. Matrices and the bias must be aligned to their element size. The
  * fastest kernels need pointers, leading dimensions and batch strides that are multiples of 16
  * bytes; alignment is part of the problem that is tuned.
