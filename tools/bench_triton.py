@@ -185,16 +185,14 @@ class Library:
         kernel."""
         number, problem, plan, copies = (
             KINDS[types][0],
-            Problem(),
+            Problem(struct_size=ctypes.sizeof(Problem), batch=1, numerics=-1),
             c_void_p(),
-            [Buffers() for _ in addresses],
+            [Buffers(struct_size=ctypes.sizeof(Buffers), alpha=1) for _ in addresses],
         )
         for buffers, (a, b, d) in zip(copies, addresses):
-            self.c.tunedgemm_buffers_init(byref(buffers))
             buffers.a, buffers.b, buffers.d = a, b, d
-        self.c.tunedgemm_problem_init(
-            byref(problem), *[c_int64(size)] * 3, number, number, KINDS["f16"][0]
-        )
+        problem.m = problem.n = problem.k = size
+        problem.type_a, problem.type_b, problem.type_d = number, number, KINDS["f16"][0]
         problem.order_b = int(KINDS[types][4] == "nt")  # column-major
         self.check(
             self.c.tunedgemm_plan_create(

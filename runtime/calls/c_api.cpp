@@ -324,15 +324,6 @@ bool is_complete(const tunedgemm_problem* problem, const tunedgemm_buffers* buff
 
 }  // namespace
 
-void tunedgemm_context_options_init(tunedgemm_context_options* options) {
-  *options = {};
-}
-
-void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n, int64_t k,
-                            tunedgemm_type type_a, tunedgemm_type type_b, tunedgemm_type type_d) {
-  *problem = {.m = m, .n = n, .k = k, .type_a = type_a, .type_b = type_b, .type_d = type_d};
-}
-
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem) {
   return guarded([&] {
     internal::parse(text, problem);
@@ -348,10 +339,6 @@ size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size
   });
   copy(written, text, size);
   return written.size();
-}
-
-void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {
-  *buffers = {};
 }
 
 tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
@@ -407,10 +394,6 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
     }
     return run(*plan, *buffers, stream);
   });
-}
-
-void tunedgemm_plan_options_init(tunedgemm_plan_options* options) {
-  *options = {};
 }
 
 tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
@@ -485,10 +468,6 @@ size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
              ? 0
              : static_cast<size_t>(
                    reinterpret_cast<const Plan*>(plan)->newest().launch.workspace_bytes);
-}
-
-void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
-  *info = {};
 }
 
 tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_plan_info* info) {

@@ -4,22 +4,17 @@
 set -euo pipefail
 
 expected="\
-tunedgemm_buffers_init
 tunedgemm_context_create
 tunedgemm_context_destroy
 tunedgemm_context_freeze
-tunedgemm_context_options_init
 tunedgemm_context_report
 tunedgemm_error_message
 tunedgemm_matmul
 tunedgemm_plan_create
 tunedgemm_plan_description
 tunedgemm_plan_get_info
-tunedgemm_plan_info_init
-tunedgemm_plan_options_init
 tunedgemm_plan_workspace_bytes
 tunedgemm_prepare
-tunedgemm_problem_init
 tunedgemm_problem_parse
 tunedgemm_problem_text
 tunedgemm_run

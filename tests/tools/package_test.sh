@@ -54,6 +54,14 @@ LD_LIBRARY_PATH=$libraries "$folder/user"
 # shellcheck disable=SC2046
 c++ -std=c++20 "$program" -o "$folder/user" $(pkg-config --cflags --libs tunedgemm)
 LD_LIBRARY_PATH=$libraries "$folder/user"
+# A program of an earlier version, whose structs are shorter: the library completes them.
+cp -r "$folder/usr/include" "$folder/earlier"
+sed -i -e '/ workspace_bytes TUNEDGEMM_ZERO; .*too small/d' -e '/ tune_candidates TUNEDGEMM_ZERO;/d' \
+  -e '/ numerics TUNEDGEMM_DEFAULT/d' -e 's/, .numerics = TUNEDGEMM_NUMERICS_DEFAULT//' "$folder/earlier/tunedgemm/tunedgemm.h"
+test "$(diff "$folder/usr/include/tunedgemm/tunedgemm.h" "$folder/earlier/tunedgemm/tunedgemm.h" | grep -c '^<')" = 4
+# shellcheck disable=SC2046
+cc -fstack-protector-all -I"$folder/earlier" "$example" -o "$folder/user" $(pkg-config --libs tunedgemm)
+LD_LIBRARY_PATH=$libraries "$folder/user"
 # An older standard is one sentence, not the errors of a header that it cannot read.
 # shellcheck disable=SC2046
 if c++ -std=c++17 "$program" -o "$folder/user" $(pkg-config --cflags --libs tunedgemm) 2>"$folder/errors"; then

@@ -30,8 +30,9 @@
  * 2. Structs: In C, call the struct's _init function, then set the members that differ. In C++ the
  *    members have the same defaults: `tunedgemm_problem problem{.m = 5, .n = 6, .k = 7};`. Options
  *    may be NULL. Structs are not kept.
- * 3. Versions: `struct_size` is sizeof in the caller's version. New members come at the end; those
- *    that a caller lacks have their defaults. Enumerators keep their numbers; others are refused.
+ * 3. Versions: `struct_size` is sizeof in the caller's header; the _init functions, which are part
+ *    of it, set it. New members come at the end; those that a caller lacks have their defaults.
+ *    Enumerators keep their numbers; others are refused.
  * 4. Memory: Operands lie in the context's device memory; managed and registered host memory works
  *    for GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
  * 5. Streams: A cudaStream_t or CUstream, NULL for the default one and on the host. A call returns
@@ -50,16 +51,20 @@
 #define TUNEDGEMM_API
 #endif
 /* In C++ an enumeration holds every number of this type, as it does in C, and the members of
- * structs have their default values. ZERO is 0, NULL, or the enumerator that is 0. */
+ * structs have their default values. ZERO is 0, NULL, or the enumerator that is 0. SET sets all
+ * members: in C++ to their defaults, in C to the values given, else 0. */
 #ifdef __cplusplus
 #define TUNEDGEMM_INT32 : int32_t
 #define TUNEDGEMM_DEFAULT(value) = value
 #define TUNEDGEMM_ZERO = {}
+#define TUNEDGEMM_SET(type, pointer, ...) (*(pointer) = type{})
 extern "C" {
 #else
 #define TUNEDGEMM_INT32
 #define TUNEDGEMM_DEFAULT(value)
 #define TUNEDGEMM_ZERO
+#define TUNEDGEMM_SET(type, pointer, ...) \
+  (*(pointer) = (type){.struct_size = sizeof(type), __VA_ARGS__})
 #endif
 /** @endcond */
 
@@ -166,9 +171,13 @@ typedef struct tunedgemm_problem {
   tunedgemm_numerics numerics TUNEDGEMM_DEFAULT(TUNEDGEMM_NUMERICS_DEFAULT); /**< Arithmetic. */
 } tunedgemm_problem;
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
-TUNEDGEMM_API void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
+static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
                                           int64_t k, tunedgemm_type type_a, tunedgemm_type type_b,
-                                          tunedgemm_type type_d);
+                                          tunedgemm_type type_d) {
+  TUNEDGEMM_SET(tunedgemm_problem, problem, .batch = 1, .numerics = TUNEDGEMM_NUMERICS_DEFAULT);
+  problem->m = m, problem->n = n, problem->k = k;
+  problem->type_a = type_a, problem->type_b = type_b, problem->type_d = type_d;
+}
 
 /** Sets the members that a text names, as a line of a list of shapes does, for example
  * "types=bf16 layout=nt m=4096 n=6144 k=4096 activation=relu". Its fields, in any order:
@@ -213,7 +222,9 @@ typedef struct tunedgemm_buffers {
   size_t workspace_bytes TUNEDGEMM_ZERO; /**< Its size; it is not used if it is too small. */
 } tunedgemm_buffers;
 /** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. */
-TUNEDGEMM_API void tunedgemm_buffers_init(tunedgemm_buffers* buffers);
+static inline void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {
+  TUNEDGEMM_SET(tunedgemm_buffers, buffers, .alpha = 1, .slope = 0.01f);
+}
 
 /** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
  * stands for the process's own context for the calling thread's current CUDA device, or for the
@@ -273,7 +284,9 @@ typedef struct tunedgemm_plan_options {
   double accepted_loss TUNEDGEMM_ZERO;
 } tunedgemm_plan_options;
 /** Sets the defaults: the context's policy, isolated, no name, no accepted loss. */
-TUNEDGEMM_API void tunedgemm_plan_options_init(tunedgemm_plan_options* options);
+static inline void tunedgemm_plan_options_init(tunedgemm_plan_options* options) {
+  TUNEDGEMM_SET(tunedgemm_plan_options, options, .policy = TUNEDGEMM_POLICY_DEFAULT);
+}
 
 /** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch; NULL on
  * failure. May read the cache, compile and tune, also while a stream is being captured. Later
@@ -337,7 +350,9 @@ typedef struct tunedgemm_plan_info {
   const char* tuned_with TUNEDGEMM_DEFAULT(""); /**< Its compiler. Lives as long as the plan. */
 } tunedgemm_plan_info;
 /** Sets `struct_size`, `tuned_with` to "" and the rest to 0. */
-TUNEDGEMM_API void tunedgemm_plan_info_init(tunedgemm_plan_info* info);
+static inline void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
+  TUNEDGEMM_SET(tunedgemm_plan_info, info, .tuned_with = "");
+}
 
 /** Describes the kernel that the plan runs now, in `struct_size` bytes; a plan that switches to a
  * winner has new answers. Never tunes or compiles. Of OTHER_M, a plan's first call may take
@@ -408,7 +423,9 @@ typedef struct tunedgemm_context_options {
   int32_t tune_candidates TUNEDGEMM_ZERO; /**< The limit of candidates; 0: the rigor's. */
 } tunedgemm_context_options;
 /** Sets the defaults, which are all 0 or NULL. */
-TUNEDGEMM_API void tunedgemm_context_options_init(tunedgemm_context_options* options);
+static inline void tunedgemm_context_options_init(tunedgemm_context_options* options) {
+  TUNEDGEMM_SET(tunedgemm_context_options, options, .backend = TUNEDGEMM_BACKEND_AUTO);
+}
 
 /** Opens a device and a cache, in milliseconds plus the driver's start; NULL on failure. A cache
  * that cannot be used is no failure: the context works in memory, and its report says why. */
