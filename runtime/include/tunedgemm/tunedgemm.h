@@ -16,11 +16,10 @@
  *       fprintf(stderr, "%s\n", tunedgemm_error_message());
  *     }
  *
- * The first call tunes the problem and stores the winner in the cache file. Later calls, in this or
- * another process, launch the winner. A simple program needs the first half of this header, which
- * ends with tunedgemm_error_message(). Read @ref page_contracts, then @ref page_misses (tuning) and
- * @ref page_processes (environment, fork). Everything is since 0.1.0 unless it says otherwise; what
- * is marked experimental may change in 0.2. */
+ * The first call tunes the problem and stores the winner in the cache file; later calls, also in
+ * other processes, launch it. A simple program needs the first half of this header, which ends with
+ * tunedgemm_error_message(). See @ref page_misses (tuning) and @ref page_processes (environment,
+ * fork). All is since 0.1.0 unless it says otherwise; experimental things may change in 0.2. */
 #ifndef TUNEDGEMM_TUNEDGEMM_H
 #define TUNEDGEMM_TUNEDGEMM_H
 
@@ -45,26 +44,22 @@
 #include <stdint.h>
 
 /** @cond */
-#if defined(TUNEDGEMM_BUILDING) && defined(__GNUC__)
-#define TUNEDGEMM_API __attribute__((visibility("default")))
-#else
-#define TUNEDGEMM_API
+#ifdef TUNEDGEMM_BUILDING /* The library exports these functions and nothing else. */
+#pragma GCC visibility push(default)
 #endif
-/* In C++ an enumeration holds every number of this type, as it does in C, and the members of
- * structs have their default values. ZERO is 0, NULL, or the enumerator that is 0. SET sets all
- * members: in C++ to their defaults, in C to the values given, else 0. */
+/* As in C, an enumeration of C++ holds all numbers of this type. Members have defaults in C++. ZERO
+ * is 0, NULL or the enumerator 0. SET sets all members: to these values in C, else to 0. */
 #ifdef __cplusplus
 #define TUNEDGEMM_INT32 : int32_t
 #define TUNEDGEMM_DEFAULT(value) = value
 #define TUNEDGEMM_ZERO = {}
-#define TUNEDGEMM_SET(type, pointer, ...) (*(pointer) = type{})
+#define TUNEDGEMM_SET(type, to, ...) (*(to) = type{})
 extern "C" {
 #else
 #define TUNEDGEMM_INT32
 #define TUNEDGEMM_DEFAULT(value)
 #define TUNEDGEMM_ZERO
-#define TUNEDGEMM_SET(type, pointer, ...) \
-  (*(pointer) = (type){.struct_size = sizeof(type), __VA_ARGS__})
+#define TUNEDGEMM_SET(type, to, ...) (*(to) = (type){.struct_size = sizeof(type), __VA_ARGS__})
 #endif
 /** @endcond */
 
@@ -179,33 +174,26 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
   problem->type_a = type_a, problem->type_b = type_b, problem->type_d = type_d;
 }
 
-/** Sets the members that a text names, as a line of a list of shapes does, for example
- * "types=bf16 layout=nt m=4096 n=6144 k=4096 activation=relu". Its fields, in any order:
+/** Sets the members that a text names, for example "types=bf16 layout=nt m=4096 n=6144 k=4096
+ * activation=relu", a line of a list of shapes; the others stay, on failure all. Does not check
+ * whether the problem is valid. Spaces separate the fields, which have any order:
  *
  *     types                           of A and B, and of D: "f16", "e4m3xe5m2", "bf16->f32", "tf32"
  *     layout                          nn, nt, tn, tt: A and B row-major (n) or column-major (t)
  *     m n k batch lda ldb ldc ldd     numbers
  *     batch_stride_a _b _c _d         numbers; 0 is TUNEDGEMM_BROADCAST
  *     output order_c order_d          the type of C and D if not in `types`; row, col
- *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
- *
- * @param text     Spaces separate its fields. Whether the whole problem is valid is not checked.
- * @param problem  Its other members stay; all do on failure.
- * @return TUNEDGEMM_STATUS_OK, _INVALID_ARGUMENT or _OUT_OF_MEMORY. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_problem_parse(const char* text,
-                                                       tunedgemm_problem* problem);
+ *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics. */
+tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
 /** The text of a valid problem, as tunedgemm_problem_parse() reads it, without defaults. Writes and
  * returns as tunedgemm_context_report() does; 0 if the problem is invalid. */
-TUNEDGEMM_API size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text,
-                                            size_t size);
+size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size);
 
 /** The operands of one call. Matrices and the bias must be aligned to their element size. The
  * fastest kernels need pointers, leading dimensions and batch strides that are multiples of 16
- * bytes; alignment is part of the problem that is tuned.
- *
- * D must not overlap an input, except that C may be D itself, with the same layout. Padding between
- * rows of D (columns, if column-major) is never touched and may hold other data. If K or alpha is
- * 0, A, B and their scales may be NULL or hold NaN; so may C if beta is 0. */
+ * bytes; alignment is part of the problem that is tuned. D must not overlap an input, but C may be
+ * D itself, with the same layout. Padding between rows of D (columns, if column-major) is never
+ * touched. If K or alpha is 0, A, B and their scales may be NULL or NaN; so may C if beta is 0. */
 typedef struct tunedgemm_buffers {
   size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_buffers)); /**< sizeof *buffers */
   const void* a TUNEDGEMM_ZERO;                                    /**< A. */
@@ -241,13 +229,12 @@ typedef struct tunedgemm_context tunedgemm_context;
  * While `stream` is being captured nothing is compiled, tuned or loaded. A known problem is
  * captured with its own kernel, an unknown one with the best loaded kernel that computes it; if
  * there is none, the call fails with TUNEDGEMM_STATUS_NOT_TUNED. Make a plan before the capture. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_matmul(tunedgemm_context* context,
-                                                const tunedgemm_problem* problem,
-                                                const tunedgemm_buffers* buffers, void* stream);
+tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_problem* problem,
+                                  const tunedgemm_buffers* buffers, void* stream);
 
 /** The calling thread's last failure, as a sentence that names the object, the value and the
  * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
-TUNEDGEMM_API const char* tunedgemm_error_message(void);
+const char* tunedgemm_error_message(void);
 
 /* ==== Advanced: plans, which separate lookup and launch ======================================= */
 /** A problem with its kernel. Opaque, owned by its context, shared by threads. A plan made without
@@ -293,26 +280,24 @@ static inline void tunedgemm_plan_options_init(tunedgemm_plan_options* options) 
  * tunedgemm_matmul() calls with the problem use the plan, too, if it is isolated, whatever the
  * context's policy. Of `buffers` only alignments, whether alpha and beta are 0, and whether C is D
  * matter. Pointers may be NULL; memory that the device cannot access is refused. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context,
-                                                     const tunedgemm_problem* problem,
-                                                     const tunedgemm_buffers* buffers,
-                                                     const tunedgemm_plan_options* options,
-                                                     const tunedgemm_plan** plan);
+tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
+                                       const tunedgemm_buffers* buffers,
+                                       const tunedgemm_plan_options* options,
+                                       const tunedgemm_plan** plan);
 
 /** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace. The
  * buffers must be aligned at least as well as when the plan was created; whether alpha and beta are
  * 0, and whether C is D, must not have changed. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan,
-                                             const tunedgemm_buffers* buffers, void* stream);
+tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffers* buffers,
+                               void* stream);
 
 /** Bytes of workspace that the plan can use; 0 for none or for NULL. A caller's workspace must be
  * 256-byte aligned, and zeroed before its first use, in stream order or earlier; each launch leaves
- * it ready for the next. Overlapping launches must not share it.
- *
- * If the buffers have no workspace, the context keeps one per stream, allocated by the first call
- * on it. A captured graph gets its own workspaces, one per branch, for the life of the graph, its
- * clones and executables. Executables of a graph share them: to run two at once, pass your own. */
-TUNEDGEMM_API size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
+ * it ready for the next. Overlapping launches must not share it. If the buffers have none, the
+ * context keeps one per stream, allocated by the first call on it; a captured graph gets its own,
+ * one per branch, for the life of the graph, its clones and executables. Executables of a graph
+ * share them: to run two at once, pass your own. */
+size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan);
 
 /** Where the kernel of a plan comes from. */
 typedef enum tunedgemm_plan_origin TUNEDGEMM_INT32 {
@@ -337,9 +322,8 @@ typedef struct tunedgemm_plan_info {
   double high_us TUNEDGEMM_ZERO;     /**< The 80th percentile of its times. */
   double default_us TUNEDGEMM_ZERO;  /**< The untuned default's time; 0 if not measured. */
   double naive_us TUNEDGEMM_ZERO;    /**< The naive kernel's time; 0 if not measured. */
-  /* The price of not tuning (experimental): */
-  /** The share of time by which the kernel is expected to take longer than a tuning's winner: 0 of
-   * NOTHING and TUNED, at least 0 of OTHER_M, -1 (unknown) of the others. */
+  /** Experimental, as the next two. The share of time that the kernel is expected to take more than
+   * a tuning's winner: 0 of NOTHING and TUNED, at least 0 of OTHER_M, -1 (unknown) of others. */
   double expected_loss TUNEDGEMM_ZERO;
   double expected_us TUNEDGEMM_ZERO; /**< Of OTHER_M: the expected time; else 0. */
   int64_t tuned_m TUNEDGEMM_ZERO; /**< Of OTHER_M: the M (N if D is column-major) of the tuning. */
@@ -357,13 +341,12 @@ static inline void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
 /** Describes the kernel that the plan runs now, in `struct_size` bytes; a plan that switches to a
  * winner has new answers. Never tunes or compiles. Of OTHER_M, a plan's first call may take
  * milliseconds. On failure `info` is unchanged. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan,
-                                                       tunedgemm_plan_info* info);
+tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_plan_info* info);
 
 /** One line for people: family, config and origin ("tuned" or "stale" with the measured time,
  * "served from M = 4096, expected within 3 %", "the nearest stored kernel", "chosen by the model").
  * Lives as long as the plan. "" for NULL. The first call for a plan may take milliseconds. */
-TUNEDGEMM_API const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
+const char* tunedgemm_plan_description(const tunedgemm_plan* plan);
 
 /** The result for one problem of tunedgemm_prepare(). */
 typedef struct tunedgemm_progress {
@@ -386,11 +369,9 @@ typedef int32_t (*tunedgemm_progress_function)(void* user_data, const tunedgemm_
  * addresses that are multiples of 16. Calls `function` after each one, unless it is NULL. A problem
  * that occurs again costs nothing. One that fails does not stop the others; the first failure is
  * returned, with a message that begins with its index, as "problems[2]: ". */
-TUNEDGEMM_API tunedgemm_status tunedgemm_prepare(tunedgemm_context* context,
-                                                 const tunedgemm_problem* problems, size_t count,
-                                                 const tunedgemm_plan_options* options,
-                                                 tunedgemm_progress_function function,
-                                                 void* user_data);
+tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_problem* problems,
+                                   size_t count, const tunedgemm_plan_options* options,
+                                   tunedgemm_progress_function function, void* user_data);
 
 /* ==== Advanced: contexts, each with its device and its cache ================================== */
 /** The kind of device. */
@@ -429,22 +410,22 @@ static inline void tunedgemm_context_options_init(tunedgemm_context_options* opt
 
 /** Opens a device and a cache, in milliseconds plus the driver's start; NULL on failure. A cache
  * that cannot be used is no failure: the context works in memory, and its report says why. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
-                                                        tunedgemm_context** context);
+tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
+                                          tunedgemm_context** context);
 
 /** Writes pending results to the cache and frees the context with its plans, kernels and
  * workspaces. Launched work may still run, but graphs that captured calls of this context must no
  * longer be launched. NULL is allowed. */
-TUNEDGEMM_API void tunedgemm_context_destroy(tunedgemm_context* context);
+void tunedgemm_context_destroy(tunedgemm_context* context);
 
 /** Ends background tuning for good, after the current candidate; then plans change only if a call
  * makes a plan. Call it after capturing graphs, whose launches background tuning cannot see. */
-TUNEDGEMM_API tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
+tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
 
 /** Several lines for people: device, toolchain, state of the cache, and plans by origin. As
  * snprintf() does, writes at most `size` bytes with a final zero, none if `size` is 0, and returns
  * the length of the whole text without the zero. */
-TUNEDGEMM_API size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
+size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
 
 /* ==== Advanced: messages and names ============================================================ */
 /** The importance of a message. */
@@ -453,8 +434,8 @@ typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
   TUNEDGEMM_LOG_LEVEL_WARNING = 2 /**< A problem that the library worked around. */
 } tunedgemm_log_level;
 
-/** Receives a message, a sentence that lives during the call. Any thread may call it, one at a
- * time. It must not throw, and must not call this library or fork(). */
+/** Receives a message, a sentence that lives during the call, on any thread, one at a time. Must
+ * not throw, and must not call this library or fork(). */
 typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level level,
                                        const char* sentence);
 
@@ -462,20 +443,22 @@ typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level leve
  * still reach the old function. NULL restores the default: warnings go to standard error, by the
  * spdlog logger "tunedgemm", which a C++ program may replace; with $TUNEDGEMM_LOG = "info" all
  * messages do, with "off" none. */
-TUNEDGEMM_API void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
+void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
-TUNEDGEMM_API const char* tunedgemm_status_name(tunedgemm_status status);
+const char* tunedgemm_status_name(tunedgemm_status status);
 
 #define TUNEDGEMM_VERSION_MAJOR 0 /**< Of this header (Semantic Versioning). */
 #define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */
 #define TUNEDGEMM_VERSION_PATCH 0 /**< Of this header. */
 
 /** The version of the library that runs, such as "0.1.0". Never NULL. */
-TUNEDGEMM_API const char* tunedgemm_version(void);
+const char* tunedgemm_version(void);
 
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
-
+#ifdef TUNEDGEMM_BUILDING
+#pragma GCC visibility pop
+#endif
 #endif /* TUNEDGEMM_TUNEDGEMM_H */
