@@ -1,5 +1,7 @@
 """tunedgemm.jax beside float64 references and jax.numpy, on the CPU and, if present, a GPU."""
 
+import typing
+
 import numpy
 import pytest
 
@@ -250,6 +252,10 @@ def test_gradients(batch_a, batch_b, transpose_a, transpose_b):
     a = draw(batch_a + ((4, 5) if transpose_a else (5, 4)), "float64")
     b = draw(batch_b + ((7, 4) if transpose_b else (4, 7)), "float64")
     check_gradients((a, b), activation="none", transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def test_each_activation_of_the_package_is_tested():
+    assert ACTIVATIONS.keys() == set(typing.get_args(tunedgemm._products.Activation))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

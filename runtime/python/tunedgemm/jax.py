@@ -386,13 +386,10 @@ def _backward(options, operands, gradient):
     )
 
 
+# The activations that jax.nn does not have under their names.
 _FUNCTIONS = {
-    "relu": jax.nn.relu,
     "gelu_tanh": functools.partial(jax.nn.gelu, approximate=True),
     "gelu_erf": functools.partial(jax.nn.gelu, approximate=False),
-    "silu": jax.nn.silu,
-    "sigmoid": jax.nn.sigmoid,
-    "tanh": jnp.tanh,
     "relu_squared": lambda z: jnp.square(jax.nn.relu(z)),
 }
 
@@ -414,9 +411,9 @@ def _through_activation(options, operands, gradient):
         options._replace(activation="none", out_dtype=accumulator),
         operands._replace(c=c, bias=bias),
     )
-    activation = _FUNCTIONS.get(
-        options.activation, functools.partial(jax.nn.leaky_relu, negative_slope=options.slope)
-    )
+    activation = _FUNCTIONS.get(options.activation) or getattr(jax.nn, options.activation)
+    if options.activation == "leaky_relu":
+        activation = functools.partial(activation, negative_slope=options.slope)
     return jax.vjp(activation, z)[1](gradient)[0]
 
 
