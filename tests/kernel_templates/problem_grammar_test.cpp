@@ -59,12 +59,22 @@ Problem random_problem(std::mt19937_64& random) {
 
 TEST_CASE("The text of a problem as written gives the same problem") {
   std::mt19937_64 random(test_seed());
+  std::set<std::string_view> not_default;
   for (int round = 0; round < 2000; ++round) {
     const Problem written = random_problem(random);
     const std::string text = written_text(written);
     INFO(text);
     REQUIRE(read(text) == written);
     REQUIRE(written_text(read(text)) == text);
+    for (const ProblemField& field : problem_fields()) {
+      if (field.text(written) != field.text(default_problem())) {
+        not_default.insert(field.name);
+      }
+    }
+  }
+  for (const ProblemField& field : problem_fields()) {
+    INFO("random_problem() does not draw " << field.name);
+    CHECK(not_default.contains(field.name));
   }
 }
 
