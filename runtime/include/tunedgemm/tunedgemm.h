@@ -33,7 +33,7 @@
  *    of it, set it. New members come at the end; those that a caller lacks have their defaults.
  *    Enumerators keep their numbers; others are refused.
  * 4. Memory: Operands lie in the context's device memory; managed and registered host memory works
- *    for GPU and host. A problem's first call and a plan's first launch refuse unreachable memory.
+ *    for GPU and host. A problem's first call or plan, and a plan's first launch, refuse other memory.
  * 5. Streams: A cudaStream_t or CUstream, NULL for the default one and on the host. A call returns
  *    after the launch, and waits only if it tunes or allocates; on the host, with the result.
  * 6. Threads: Any number of threads may share a context and its plans; on the host their launches
@@ -42,7 +42,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
 /** @cond */
 #ifdef TUNEDGEMM_BUILDING /* The library exports these functions and nothing else. */
 #pragma GCC visibility push(default)
@@ -62,7 +61,6 @@ extern "C" {
 #define TUNEDGEMM_SET(type, to, ...) (*(to) = (type){.struct_size = sizeof(type), __VA_ARGS__})
 #endif
 /** @endcond */
-
 /* ==== Simple interface ======================================================================== */
 /** Element types. The supported combinations:
  *
@@ -185,8 +183,7 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  *     output order_c order_d          the type of C and D if not in `types`; row, col
  *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics. */
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
-/** The text of a valid problem, as tunedgemm_problem_parse() reads it, without defaults. Writes and
- * returns as tunedgemm_context_report() does; 0 if the problem is invalid. */
+/** The text of a problem, without defaults. Writes as tunedgemm_context_report(); 0 if invalid. */
 size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size);
 
 /** The operands of one call. Matrices and the bias must be aligned to their element size. The
@@ -214,17 +211,16 @@ static inline void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {
   TUNEDGEMM_SET(tunedgemm_buffers, buffers, .alpha = 1, .slope = 0.01f);
 }
 
-/** One device, one cache file, and the plans, kernels and workspaces made with them. Opaque. NULL
- * stands for the process's own context for the calling thread's current CUDA device, or for the
- * host if there is no GPU; its first use creates it, with default options. */
+/** A device, a cache file, and the plans, kernels and workspaces made with them. Opaque. NULL is a
+ * context of the process, which its first use creates with default options, for the calling
+ * thread's current CUDA device, or for the host if there is no GPU. */
 typedef struct tunedgemm_context tunedgemm_context;
 
 /** Multiplies: looks the problem up, tunes it if the policy says so, and launches its kernel. Equal
- * inputs give equal bits while the kernel is the same; another winner may round differently.
- *
- * Once the context knows the problem, a call costs only the launch: no lock, no allocation (except
- * for a workspace, the first time on a stream), no cache access. A problem is known after one call
- * with equal fields, pointer alignments, and answers to "alpha = 0?", "beta = 0?" and "is C D?".
+ * inputs give equal bits while the kernel is the same; another winner may round differently. Once
+ * the context knows the problem, by a call with equal fields, pointer alignments, and answers to
+ * "alpha = 0?", "beta = 0?" and "is C D?", a call costs only the launch: no lock, no cache access,
+ * no allocation except of a workspace, the first time on a stream.
  *
  * While `stream` is being captured nothing is compiled, tuned or loaded. A known problem is
  * captured with its own kernel, an unknown one with the best loaded kernel that computes it; if
@@ -235,10 +231,8 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
 /** The calling thread's last failure, as a sentence that names the object, the value and the
  * remedy. "" if nothing failed. Lives until the thread's next failure. Never NULL. */
 const char* tunedgemm_error_message(void);
-
 /* ==== Advanced: plans, which separate lookup and launch ======================================= */
-/** A problem with its kernel. Opaque, owned by its context, shared by threads. A plan made without
- * a winner switches to the winner soon after the winner is in the cache. */
+/** A problem with its kernel. Opaque. Switches to the winner soon after the cache has it. */
 typedef struct tunedgemm_plan tunedgemm_plan;
 
 /** How to handle a cache miss (see @ref page_misses). Under every policy a hit is used. */
@@ -276,18 +270,16 @@ static inline void tunedgemm_plan_options_init(tunedgemm_plan_options* options) 
 }
 
 /** Finds or makes the plan of a problem, as tunedgemm_matmul() does before its launch; NULL on
- * failure. May read the cache, compile and tune, also while a stream is being captured. Later
- * tunedgemm_matmul() calls with the problem use the plan, too, if it is isolated, whatever the
- * context's policy. Of `buffers` only alignments, whether alpha and beta are 0, and whether C is D
- * matter. Pointers may be NULL; memory that the device cannot access is refused. */
+ * failure. May compile and tune, also while a stream is being captured. Later tunedgemm_matmul()
+ * calls with the problem use an isolated plan, too, under every policy. Of `buffers` only the
+ * alignments matter, whether alpha or beta is 0, and whether C is D; pointers may be NULL. */
 tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedgemm_problem* problem,
                                        const tunedgemm_buffers* buffers,
                                        const tunedgemm_plan_options* options,
                                        const tunedgemm_plan** plan);
 
-/** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace. The
- * buffers must be aligned at least as well as when the plan was created; whether alpha and beta are
- * 0, and whether C is D, must not have changed. */
+/** Launches a plan. Never tunes, and compiles only if there is no memory for its workspace. Needs
+ * alignments as good as the plan's, and equal answers to "alpha = 0?", "beta = 0?", "is C D?". */
 tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffers* buffers,
                                void* stream);
 
@@ -338,9 +330,8 @@ static inline void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
   TUNEDGEMM_SET(tunedgemm_plan_info, info, .tuned_with = "");
 }
 
-/** Describes the kernel that the plan runs now, in `struct_size` bytes; a plan that switches to a
- * winner has new answers. Never tunes or compiles. Of OTHER_M, a plan's first call may take
- * milliseconds. On failure `info` is unchanged. */
+/** Describes the kernel that the plan runs now, in `struct_size` bytes; none on failure. Does not
+ * tune or compile. Of OTHER_M, a plan's first call may take milliseconds. */
 tunedgemm_status tunedgemm_plan_get_info(const tunedgemm_plan* plan, tunedgemm_plan_info* info);
 
 /** One line for people: family, config and origin ("tuned" or "stale" with the measured time,
@@ -359,20 +350,17 @@ typedef struct tunedgemm_progress {
   double seconds;             /**< Since tunedgemm_prepare() began. */
 } tunedgemm_progress;
 
-/** Experimental. Receives a result, which lives during the call, on tunedgemm_prepare()'s thread.
- * Must neither destroy the context nor throw. Returns 0 to go on, else to stop: then only the
- * problems so far count. */
+/** Experimental. Receives a result, which lives during the call, on the caller's thread. Must not
+ * destroy the context or throw. Returns 0 to go on, else to stop: then only those so far count. */
 typedef int32_t (*tunedgemm_progress_function)(void* user_data, const tunedgemm_progress* progress);
 
-/** Makes the plans of a list of problems, of equal struct_size, ahead of time for later calls, one
- * after the other, as tunedgemm_plan_create() does for buffers with beta = 0 and matrices at
- * addresses that are multiples of 16. Calls `function` after each one, unless it is NULL. A problem
- * that occurs again costs nothing. One that fails does not stop the others; the first failure is
- * returned, with a message that begins with its index, as "problems[2]: ". */
+/** Makes the plans of a list of problems, of equal struct_size, one after the other, ahead of calls
+ * with beta = 0 and matrices at multiples of 16, as tunedgemm_plan_create() does. Calls `function`,
+ * unless NULL, after each. Repeated ones cost nothing. One that fails does not stop the others; the
+ * first failure is returned, and its message begins with its index, as "problems[2]: ". */
 tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_problem* problems,
                                    size_t count, const tunedgemm_plan_options* options,
                                    tunedgemm_progress_function function, void* user_data);
-
 /* ==== Advanced: contexts, each with its device and its cache ================================== */
 /** The kind of device. */
 typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
@@ -413,20 +401,17 @@ static inline void tunedgemm_context_options_init(tunedgemm_context_options* opt
 tunedgemm_status tunedgemm_context_create(const tunedgemm_context_options* options,
                                           tunedgemm_context** context);
 
-/** Writes pending results to the cache and frees the context with its plans, kernels and
- * workspaces. Launched work may still run, but graphs that captured calls of this context must no
- * longer be launched. NULL is allowed. */
+/** Writes pending results to the cache and frees the context, which may be NULL. Launched work may
+ * still run, but graphs that captured calls of this context must no longer be launched. */
 void tunedgemm_context_destroy(tunedgemm_context* context);
 
 /** Ends background tuning for good, after the current candidate; then plans change only if a call
  * makes a plan. Call it after capturing graphs, whose launches background tuning cannot see. */
 tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context);
 
-/** Several lines for people: device, toolchain, state of the cache, and plans by origin. As
- * snprintf() does, writes at most `size` bytes with a final zero, none if `size` is 0, and returns
- * the length of the whole text without the zero. */
+/** Several lines for people: device, toolchain, state of the cache, plans by origin. As snprintf(),
+ * writes at most `size` bytes with a final zero, and returns the whole text's length without it. */
 size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size);
-
 /* ==== Advanced: messages and names ============================================================ */
 /** The importance of a message. */
 typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
@@ -439,10 +424,9 @@ typedef enum tunedgemm_log_level TUNEDGEMM_INT32 {
 typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level level,
                                        const char* sentence);
 
-/** From now on sends the messages of all contexts, of both levels, to a function; one under way may
- * still reach the old function. NULL restores the default: warnings go to standard error, by the
- * spdlog logger "tunedgemm", which a C++ program may replace; with $TUNEDGEMM_LOG = "info" all
- * messages do, with "off" none. */
+/** Sends the messages of all contexts, of both levels, to a function; one under way may still reach
+ * the old one. NULL restores the default, the spdlog logger "tunedgemm", which a C++ program may
+ * replace: warnings go to standard error, with $TUNEDGEMM_LOG = "info" all, with "off" none. */
 void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
@@ -451,10 +435,8 @@ const char* tunedgemm_status_name(tunedgemm_status status);
 #define TUNEDGEMM_VERSION_MAJOR 0 /**< Of this header (Semantic Versioning). */
 #define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */
 #define TUNEDGEMM_VERSION_PATCH 0 /**< Of this header. */
-
 /** The version of the library that runs, such as "0.1.0". Never NULL. */
 const char* tunedgemm_version(void);
-
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
