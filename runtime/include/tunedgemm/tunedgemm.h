@@ -33,7 +33,7 @@
  *    of it, set it. New members come at the end; those that a caller lacks have their defaults.
  *    Enumerators keep their numbers; others are refused.
  * 4. Memory: Operands lie in the context's device memory; managed and registered host memory works
- *    for GPU and host. A problem's first call or plan and a plan's first launch refuse other memory.
+ *    for GPU and host. A problem's first call or plan and a plan's first launch refuse others.
  * 5. Streams: A cudaStream_t or CUstream, NULL for the default one and on the host. A call returns
  *    after the launch, and waits only if it tunes or allocates; on the host, with the result.
  * 6. Threads: Any number of threads may share a context and its plans; on the host their launches
