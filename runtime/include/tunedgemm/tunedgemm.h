@@ -151,16 +151,16 @@ typedef struct tunedgemm_problem {
   tunedgemm_order order_b TUNEDGEMM_ZERO;                      /**< Layout of op(B). */
   tunedgemm_order order_c TUNEDGEMM_ZERO;                      /**< Layout of C. */
   tunedgemm_order order_d TUNEDGEMM_ZERO;                      /**< Layout of D. */
-  int64_t lda TUNEDGEMM_ZERO;                                  /**< Leading dimension of A. */
-  int64_t ldb TUNEDGEMM_ZERO;                                  /**< Leading dimension of B. */
-  int64_t ldc TUNEDGEMM_ZERO;                                  /**< Leading dimension of C. */
-  int64_t ldd TUNEDGEMM_ZERO;                                  /**< Leading dimension of D. */
+  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
+  int64_t lda TUNEDGEMM_ZERO;                     /**< Leading dimension of A. */
+  int64_t ldb TUNEDGEMM_ZERO;                     /**< Leading dimension of B. */
+  int64_t ldc TUNEDGEMM_ZERO;                     /**< Leading dimension of C. */
+  int64_t ldd TUNEDGEMM_ZERO;                     /**< Leading dimension of D. */
   int64_t batch_stride_a TUNEDGEMM_ZERO; /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
   int64_t batch_stride_b TUNEDGEMM_ZERO; /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
   int64_t batch_stride_c TUNEDGEMM_ZERO; /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
   int64_t batch_stride_d TUNEDGEMM_ZERO; /**< From one D to the next. */
-  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
-  tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
+  tunedgemm_bias bias TUNEDGEMM_ZERO;    /**< Whether a bias is added, and along which dimension. */
   tunedgemm_numerics numerics TUNEDGEMM_DEFAULT(TUNEDGEMM_NUMERICS_DEFAULT); /**< Arithmetic. */
 } tunedgemm_problem;
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
