@@ -19,42 +19,11 @@ namespace nb = nanobind;
 namespace tunedgemm::python {
 namespace {
 
-using Code = nb::dlpack::dtype_code;
-
-struct ElementType {
-  std::string_view name;
-  Code code;
-  std::uint8_t bits;
-  char format;  ///< of the buffer protocol; 0 if it has none
-  tunedgemm_type type;
-};
-
-constexpr std::array kElementTypes{
-    ElementType{"float32", Code::Float, 32, 'f', TUNEDGEMM_TYPE_F32},
-    ElementType{"float16", Code::Float, 16, 'e', TUNEDGEMM_TYPE_F16},
-    ElementType{"bfloat16", Code::Bfloat, 16, 0, TUNEDGEMM_TYPE_BF16},
-    ElementType{"float8_e4m3fn", Code::Float8_E4M3FN, 8, 0, TUNEDGEMM_TYPE_E4M3},
-    ElementType{"float8_e5m2", Code::Float8_E5M2, 8, 0, TUNEDGEMM_TYPE_E5M2},
-    ElementType{"int8", Code::Int, 8, 'b', TUNEDGEMM_TYPE_S8},
-    ElementType{"int32", Code::Int, 32, 'i', TUNEDGEMM_TYPE_S32},
-    ElementType{"float64", Code::Float, 64, 'd', TUNEDGEMM_TYPE_F64},
-};
-
-template <class Predicate>
-const ElementType* find_type(Predicate&& is_it) {
-  const auto* const found = std::find_if(kElementTypes.begin(), kElementTypes.end(), is_it);
-  return found == kElementTypes.end() ? nullptr : found;
-}
-
-const ElementType& known(tunedgemm_type type) {
-  return *find_type([&](const ElementType& one) { return one.type == type; });
-}
-
-/// What is known of a type of arrays.
+/// What we cache per array type.
 struct Producer {
   PyTypeObject* type;
   const DlpackExchangeApi* exchange;
-  bool is_numpy;
+  bool is_numpy, is_placeholder;
   bool may_negate;  ///< as PyTorch's views with a negative bit, of which DLPack knows nothing
 };
 
@@ -87,7 +56,7 @@ Producer producer_of(nb::handle object) {
   const nb::handle of_type(reinterpret_cast<PyObject*>(type));
   const auto module = nb::cast<std::string>(nb::str(of_type.attr("__module__")));
   const Producer made{type, exchange_of(of_type), module == "numpy",
-                      nb::hasattr(of_type, "is_neg")};
+                      nb::isinstance<Placeholder>(object), nb::hasattr(of_type, "is_neg")};
   if (count < seen.size()) {
     of_type.inc_ref();
     seen[count++] = made;
@@ -115,31 +84,22 @@ nb::object call_python_part(const char* function, const Arguments&... arguments)
 
 }  // namespace
 
-const char* const kSupportedTypes =
-    "supported are float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 and int32";
-
-std::string shape_text(std::span<const std::int64_t> extents) {
-  std::string text = "(";
-  for (const std::int64_t extent : extents) {
-    text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  }
-  return text + ")";
-}
-
-void refuse(const std::string& why) {
-  throw nb::value_error(why.c_str());
-}
-
 Array::Array(std::string_view argument, nb::handle object, Access access) : object_(object) {
+  view_.name = argument;
   const Producer producer = producer_of(object);
+  if (producer.is_placeholder) {
+    view_ = nb::inst_ptr<Placeholder>(object)->view;
+    view_.name = argument;
+    return;
+  }
   exchange_ = producer.exchange;
   if (producer.may_negate && negates(object)) {
     refuse(std::string(argument) + " is a view of negated elements: pass its resolve_neg()");
   }
   if (exchange_ != nullptr) {
-    read_by_exchange(argument);
-  } else if (!producer.is_numpy || !read_by_buffer(argument, access)) {
-    read_by_protocol(argument, access);
+    read_by_exchange();
+  } else if (!producer.is_numpy || !read_by_buffer(access)) {
+    read_by_protocol(access);
   }
 }
 
@@ -149,18 +109,18 @@ Array::~Array() {
   }
 }
 
-void Array::read_by_exchange(std::string_view argument) {
+void Array::read_by_exchange() {
   nb::dlpack::dltensor tensor;
   if (exchange_->tensor_of(object_.ptr(), &tensor) != 0) {
     const nb::python_error error;
     const std::string why = nb::str(error.value()).c_str();
-    refuse(std::string(argument) + " cannot be read: " + why.substr(0, why.find('\n')));
+    refuse(std::string(view_.name) + " cannot be read: " + why.substr(0, why.find('\n')));
   }
-  set(argument, tensor);
+  set(tensor);
 }
 
 // False if numpy has no format for the element type, or the array must not be written.
-bool Array::read_by_buffer(std::string_view argument, Access access) {
+bool Array::read_by_buffer(Access access) {
   const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (access == Access::kWrite ? PyBUF_WRITABLE : 0);
   if (PyObject_GetBuffer(object_.ptr(), &buffer_, flags) != 0) {
     PyErr_Clear();
@@ -173,26 +133,26 @@ bool Array::read_by_buffer(std::string_view argument, Access access) {
   const auto* const type = find_type(
       [&](const ElementType& one) { return format.size() == 1 && format[0] == one.format; });
   if (type == nullptr) {
-    refuse_type(argument);
+    refuse_type();
   }
-  type_ = type->type;
-  data_ = buffer_.buf;
-  device_ = kHost;
-  check_alignment(argument);
-  set_dimensions(argument, buffer_.ndim);
+  view_.type = type->type;
+  view_.data = buffer_.buf;
+  view_.device = kHost;
+  check_alignment();
+  set_dimensions(buffer_.ndim);
   for (int i = 0; i < buffer_.ndim; ++i) {
     if (buffer_.strides[i] % buffer_.itemsize != 0) {
-      refuse(std::string(argument) + " has a stride of " + std::to_string(buffer_.strides[i]) +
+      refuse(std::string(view_.name) + " has a stride of " + std::to_string(buffer_.strides[i]) +
              " bytes, which are no whole elements: pass a copy");
     }
-    shape_[static_cast<std::size_t>(i)] = buffer_.shape[i];
-    strides_[static_cast<std::size_t>(i)] = buffer_.strides[i] / buffer_.itemsize;
+    view_.sizes[static_cast<std::size_t>(i)] = buffer_.shape[i];
+    view_.strides[static_cast<std::size_t>(i)] = buffer_.strides[i] / buffer_.itemsize;
   }
   return true;
 }
 
-void Array::read_by_protocol(std::string_view argument, Access access) {
-  const std::string name(argument);
+void Array::read_by_protocol(Access access) {
+  const std::string name(view_.name);
   if (!nb::hasattr(object_, "__dlpack__")) {
     throw nb::type_error((name + " is a " + nb::cast<std::string>(nb::inst_name(object_)) +
                           "; pass an array of numpy, PyTorch or another library with DLPack")
@@ -206,7 +166,7 @@ void Array::read_by_protocol(std::string_view argument, Access access) {
   const nb::object array(pair[0]);
   if (!run_python([&] { return nb::try_cast(array, other_); })) {
     const auto reason = nb::cast<std::string>(call_python_part("why_no_dlpack", array));
-    reason.empty() ? refuse_type(argument) : refuse(name + " cannot be read: " + reason);
+    reason.empty() ? refuse_type() : refuse(name + " cannot be read: " + reason);
   }
   if (nb::ndarray<> written;
       access == Access::kWrite && !run_python([&] { return nb::try_cast(array, written); })) {
@@ -220,94 +180,86 @@ void Array::read_by_protocol(std::string_view argument, Access access) {
                                     .shape = const_cast<std::int64_t*>(other_.shape_ptr()),
                                     .strides = const_cast<std::int64_t*>(other_.stride_ptr())};
   if (type_name.empty()) {
-    set(argument, tensor);
+    set(tensor);
   } else {
     auto typed = tensor;
     const auto& type = *find_type([&](const ElementType& one) { return one.name == type_name; });
-    typed.dtype = {static_cast<std::uint8_t>(type.code), type.bits, 1};
-    set(argument, typed);
+    typed.dtype = {type.dlpack_code, type.bits, 1};
+    set(typed);
   }
 }
 
-void Array::set(std::string_view argument, const nb::dlpack::dltensor& tensor) {
+void Array::set(const nb::dlpack::dltensor& tensor) {
   const auto* const type = find_type([&](const ElementType& one) {
-    return tensor.dtype.code == static_cast<std::uint8_t>(one.code) &&
-           tensor.dtype.bits == one.bits && tensor.dtype.lanes == 1;
+    return tensor.dtype.code == one.dlpack_code && tensor.dtype.bits == one.bits &&
+           tensor.dtype.lanes == 1;
   });
   if (type == nullptr) {
-    refuse_type(argument);
+    refuse_type();
   }
-  type_ = type->type;
-  data_ = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  set_device(argument, tensor.device.device_type, tensor.device.device_id);
-  check_alignment(argument);
-  set_dimensions(argument, tensor.ndim);
-  std::copy_n(tensor.shape, tensor.ndim, shape_.begin());
+  view_.type = type->type;
+  view_.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  set_device(tensor.device.device_type, tensor.device.device_id);
+  check_alignment();
+  set_dimensions(tensor.ndim);
+  std::copy_n(tensor.shape, tensor.ndim, view_.sizes.begin());
   std::int64_t packed = 1;
   for (int i = tensor.ndim - 1; i >= 0; --i) {
-    strides_[static_cast<std::size_t>(i)] =
-        tensor.strides != nullptr ? tensor.strides[i] : std::exchange(packed, packed * extent(i));
+    view_.strides[static_cast<std::size_t>(i)] =
+        tensor.strides != nullptr ? tensor.strides[i]
+                                  : std::exchange(packed, packed * view_.size(i));
   }
 }
 
 // Pinned host memory belongs to the host.
-void Array::set_device(std::string_view argument, int dlpack_type, int id) {
+void Array::set_device(int dlpack_type, int id) {
   switch (dlpack_type) {
     case nb::device::cpu::value:
     case nb::device::cuda_host::value:
-      device_ = kHost;
+      view_.device = kHost;
       return;
     case nb::device::cuda::value:
     case nb::device::cuda_managed::value:
-      device_ = id;
+      view_.device = id;
       return;
     default:
-      refuse(std::string(argument) + " is on a device of DLPack type " +
+      refuse(std::string(view_.name) + " is on a device of DLPack type " +
              std::to_string(dlpack_type) + "; only the CPU and NVIDIA GPUs are supported");
   }
 }
 
-void Array::set_dimensions(std::string_view argument, int dimensions) {
-  if (dimensions > kMostDimensions) {
-    refuse(std::string(argument) + " has " + std::to_string(dimensions) +
+void Array::set_dimensions(int dimensions) {
+  if (dimensions > View::kMostDimensions) {
+    refuse(std::string(view_.name) + " has " + std::to_string(dimensions) +
            " dimensions; it must be a matrix, or a batch of matrices with 3 dimensions");
   }
-  dimensions_ = dimensions;
+  view_.dimensions = dimensions;
 }
 
-void Array::check_alignment(std::string_view argument) const {
-  const std::uintptr_t size = known(type_).bits / 8U;
-  if (std::bit_cast<std::uintptr_t>(data_) % size != 0) {
-    refuse(std::string(argument) + " is not aligned: its address is no multiple of the " +
+void Array::check_alignment() const {
+  const std::uintptr_t size = known(view_.type).bits / 8U;
+  if (std::bit_cast<std::uintptr_t>(view_.data) % size != 0) {
+    refuse(std::string(view_.name) + " is not aligned: its address is no multiple of the " +
            std::to_string(size) + " bytes of an element; pass a copy");
   }
 }
 
-void Array::refuse_type(std::string_view argument) const {
+void Array::refuse_type() const {
   const nb::object type = nb::getattr(object_, "dtype", nb::str("an unknown type"));
   const nb::object text = run_python([&] { return nb::str(type); });
-  refuse(std::string(argument) + " has elements of " + nb::cast<std::string>(text) + "; " +
-         kSupportedTypes);
-}
-
-std::int64_t Array::size() const {
-  return std::accumulate(shape_.begin(), shape_.begin() + dimensions_, std::int64_t{1},
-                         std::multiplies<>());
-}
-
-std::string Array::shape() const {
-  return shape_text(std::span(shape_).first(static_cast<std::size_t>(dimensions_)));
+  refuse(std::string(view_.name) + " has elements of " + nb::cast<std::string>(text) + "; " +
+         supported_types());
 }
 
 void* Array::current_stream() const {
-  if (device_ == kHost) {
+  if (view_.device == kHost) {
     return nullptr;
   }
   if (exchange_ == nullptr) {
     return PyLong_AsVoidPtr(call_python_part("current_stream", object_).ptr());
   }
   void* stream = nullptr;
-  if (exchange_->current_stream(nb::device::cuda::value, device_, &stream) != 0) {
+  if (exchange_->current_stream(nb::device::cuda::value, view_.device, &stream) != 0) {
     throw nb::python_error();
   }
   return stream;
@@ -321,10 +273,10 @@ nb::object Array::make(std::span<const std::int64_t> shape, tunedgemm_type type)
     return call_python_part("new_array", object_, extents, element.name);
   }
   nb::dlpack::dltensor prototype{
-      .device = {device_ == kHost ? nb::device::cpu::value : nb::device::cuda::value,
-                 std::max(device_, 0)},
+      .device = {view_.device == kHost ? nb::device::cpu::value : nb::device::cuda::value,
+                 std::max(view_.device, 0)},
       .ndim = static_cast<std::int32_t>(shape.size()),
-      .dtype = {static_cast<std::uint8_t>(element.code), element.bits, 1},
+      .dtype = {element.dlpack_code, element.bits, 1},
       .shape = const_cast<std::int64_t*>(shape.data())};
   const auto set_error = [](void* /*error*/, const char* kind, const char* message) {
     PyErr_SetString(
@@ -342,29 +294,9 @@ tunedgemm_type type_named(std::string_view argument, nb::handle type) {
   const auto name = text_of(argument, call_python_part("name_of_type", type));
   const auto* const found = find_type([&](const ElementType& one) { return one.name == name; });
   if (found == nullptr) {
-    refuse(std::string(argument) + " is " + name + "; " + kSupportedTypes);
+    refuse(std::string(argument) + " is " + name + "; " + supported_types());
   }
   return found->type;
-}
-
-std::string_view name_of(tunedgemm_type type) {
-  return known(type).name;
-}
-
-std::pair<int, int> dlpack_type(tunedgemm_type type) {
-  return {static_cast<int>(known(type).code), known(type).bits};
-}
-
-tunedgemm_type result_type(tunedgemm_type type_of_a) {
-  switch (type_of_a) {
-    case TUNEDGEMM_TYPE_E4M3:
-    case TUNEDGEMM_TYPE_E5M2:
-      return TUNEDGEMM_TYPE_F16;
-    case TUNEDGEMM_TYPE_S8:
-      return TUNEDGEMM_TYPE_S32;
-    default:
-      return type_of_a;
-  }
 }
 
 }  // namespace tunedgemm::python

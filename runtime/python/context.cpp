@@ -26,26 +26,6 @@ tunedgemm_rigor rigor_of(std::string_view name) {
   return named("rigor", name, kRigors);
 }
 
-// "auto", "host", "cuda" or "cuda:1".
-void set_device(const std::string& device, tunedgemm_context_options& options) {
-  static constexpr Named<tunedgemm_backend> kBackends[] = {{"auto", TUNEDGEMM_BACKEND_AUTO},
-                                                           {"cuda", TUNEDGEMM_BACKEND_CUDA},
-                                                           {"host", TUNEDGEMM_BACKEND_HOST}};
-  const std::string kind = device.substr(0, device.find(':'));
-  options.backend = named("device", kind, kBackends);
-  if (kind == device) {
-    return;
-  }
-  const std::string number = device.substr(kind.size() + 1);
-  const bool is_number = !number.empty() && number.size() < 5 &&
-                         number.find_first_not_of("0123456789") == std::string::npos;
-  if (kind != "cuda" || !is_number) {
-    throw nb::value_error(
-        ("device is '" + device + "'; write 'cuda:1' for the second GPU").c_str());
-  }
-  options.ordinal = std::stoi(number);
-}
-
 class DefaultContexts {
  public:
   std::shared_ptr<tunedgemm_context> of(int device) {
@@ -76,7 +56,7 @@ class DefaultContexts {
   std::shared_ptr<tunedgemm_context> find(int device) {
     const std::scoped_lock lock(mutex_);
     if (is_closed_) {
-      throw nb::value_error("the interpreter is ending, so nothing can be multiplied any more");
+      refuse("the interpreter is ending, so nothing can be multiplied any more");
     }
     const auto found = contexts_.find(device);
     return found == contexts_.end() ? nullptr : found->second->get();
@@ -88,6 +68,24 @@ class DefaultContexts {
 };
 
 }  // namespace
+
+NamedDevice device_of(std::string_view device) {
+  static constexpr Named<tunedgemm_backend> kBackends[] = {{"auto", TUNEDGEMM_BACKEND_AUTO},
+                                                           {"cuda", TUNEDGEMM_BACKEND_CUDA},
+                                                           {"host", TUNEDGEMM_BACKEND_HOST}};
+  const std::string_view kind = device.substr(0, device.find(':'));
+  const tunedgemm_backend backend = named("device", kind, kBackends);
+  if (kind == device) {
+    return {backend, 0};
+  }
+  const std::string number(device.substr(kind.size() + 1));
+  const bool is_number = !number.empty() && number.size() < 5 &&
+                         number.find_first_not_of("0123456789") == std::string::npos;
+  if (kind != "cuda" || !is_number) {
+    refuse("device is '" + std::string(device) + "'; write 'cuda:1' for the second GPU");
+  }
+  return {backend, std::stoi(number)};
+}
 
 void check(tunedgemm_status status) {
   if (status == TUNEDGEMM_STATUS_OK) {
@@ -114,7 +112,8 @@ tunedgemm_policy policy_of(std::string_view name) {
 Context::Context(const ContextOptions& wanted) {
   tunedgemm_context_options options;
   tunedgemm_context_options_init(&options);
-  set_device(wanted.device, options);
+  const NamedDevice device = device_of(wanted.device);
+  options.backend = device.backend, options.ordinal = device.ordinal;
   options.cache_path = wanted.cache ? wanted.cache->c_str() : nullptr;
   options.policy = policy_of(wanted.policy);
   options.rigor = rigor_of(wanted.rigor);
@@ -133,7 +132,7 @@ Context::Context(const ContextOptions& wanted) {
 
 std::shared_ptr<tunedgemm_context> Context::get() const {
   if (!context_) {
-    throw nb::value_error("the context is closed; make another one");
+    refuse("the context is closed; make another one");
   }
   return context_;
 }

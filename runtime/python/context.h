@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/python/view.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::python {
@@ -17,8 +18,15 @@ void check(tunedgemm_status status);
 /// "tune", "compile" ... Throws ValueError for other names.
 tunedgemm_policy policy_of(std::string_view name);
 
+struct NamedDevice {
+  tunedgemm_backend backend;
+  int ordinal;
+};
+/// "auto", "host", "cuda" or "cuda:1". Throws std::invalid_argument for other names.
+NamedDevice device_of(std::string_view device);
+
 struct ContextOptions {
-  std::string device = "auto";  ///< "auto", "host", "cuda" or "cuda:1"
+  std::string device = "auto";  ///< for device_of()
   std::optional<std::string> cache;
   std::string policy = "default", rigor = "default";
   int threads = 0, candidates = 0;
@@ -40,12 +48,9 @@ class Context {
   std::shared_ptr<tunedgemm_context> context_;
 };
 
-/// The device of calls on the host, where others have the ordinal of their GPU.
-constexpr int kHost = -1;
-
-/// The context with default options of all calls on a device that name none: opened by the first of
-/// them, which takes the GIL for it, closed when the interpreter ends. A forked child, which cannot
-/// use those of its parent, has its own.
+/// The context with default options of all calls on a device (or kHost) that name none: opened by
+/// the first of them, which takes the GIL for it, closed when the interpreter ends. A forked child,
+/// which cannot use those of its parent, has its own.
 std::shared_ptr<tunedgemm_context> default_context(int device);
 
 /// `for_good` refuses further calls of default_context(); else they open new ones.

@@ -1,8 +1,8 @@
 // A custom call has the operands A, B, then C, the bias and the scales of A and B as far as the
-// attributes say so, all row-major and packed. Matrices have the shape (batch..., rows, columns),
-// the bias (batch..., extent), scales (batch..., 1). The batch dimensions are those of the result D
-// or 1, for what all their indices share: jax.vmap with the method "expand_dims" adds such
-// dimensions in front.
+// attributes say so, all row-major and packed, with the shape (batch..., rows, columns): (1, N) or
+// (M, 1) of a bias, (1, 1) of a scale. The batch dimensions are those of the result D or 1, for
+// what all their indices share: jax.vmap with the method "expand_dims" adds such dimensions in
+// front.
 
 #include "runtime/python/jax_ffi.h"
 
@@ -16,46 +16,50 @@ namespace nb = nanobind;
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <string_view>
+#include <utility>
 
+#include "runtime/python/call.h"
 #include "runtime/python/context.h"
+#include "runtime/python/element_types.h"
+#include "runtime/python/names.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::python {
 
-/// The attributes of a custom call. Names and numbers of enumerators are those of the C interface.
-struct ProductAttributes {
-  std::int32_t activation, bias, numerics, order_a, order_b;
-  bool has_c, has_scale_a, has_scale_b;
+/// The attributes of a custom call. Activation and numerics have their names.
+struct CallAttributes {
+  std::string_view activation, numerics;
+  bool transpose_a, transpose_b, has_c, has_bias, has_scale_a, has_scale_b;
   double alpha, beta, slope;
 };
 
 }  // namespace tunedgemm::python
 
 XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(
-    tunedgemm::python::ProductAttributes, StructMember<std::int32_t>("activation"),
-    StructMember<std::int32_t>("bias"), StructMember<std::int32_t>("numerics"),
-    StructMember<std::int32_t>("order_a"), StructMember<std::int32_t>("order_b"),
-    StructMember<bool>("has_c"), StructMember<bool>("has_scale_a"),
-    StructMember<bool>("has_scale_b"), StructMember<double>("alpha"), StructMember<double>("beta"),
-    StructMember<double>("slope"));
+    tunedgemm::python::CallAttributes, StructMember<std::string_view>("activation"),
+    StructMember<std::string_view>("numerics"), StructMember<bool>("transpose_a"),
+    StructMember<bool>("transpose_b"), StructMember<bool>("has_c"), StructMember<bool>("has_bias"),
+    StructMember<bool>("has_scale_a"), StructMember<bool>("has_scale_b"),
+    StructMember<double>("alpha"), StructMember<double>("beta"), StructMember<double>("slope"));
 
 namespace tunedgemm::python {
 namespace {
 
 namespace ffi = xla::ffi;
 
-constexpr std::size_t kVector = 1, kMatrix = 2;
+constexpr std::size_t kRank = 2;  // of a matrix
 
-/// An array of XLA as a batch of vectors or matrices.
+/// Whether one batched product may read an operand's own matrix for each batch index.
+enum class InBatch { kShared, kOwn };
+
+/// An array of XLA as a batch of matrices.
 class Operand {
  public:
-  Operand(const ffi::AnyBuffer& array, std::size_t rank) : array_(array), rank_(rank) {}
+  Operand(const ffi::AnyBuffer& array, InBatch in_batch) : array_(array), in_batch_(in_batch) {}
 
-  ffi::DataType type() const { return array_.element_type(); }
-  std::size_t batch_rank() const { return array_.dimensions().size() - rank_; }
+  std::size_t batch_rank() const { return array_.dimensions().size() - kRank; }
   std::int64_t extent(std::size_t dimension) const { return array_.dimensions()[dimension]; }
-  std::int64_t rows() const { return extent(batch_rank()); }
-  std::int64_t columns() const { return extent(batch_rank() + 1); }
   bool is_empty() const { return array_.element_count() == 0; }
 
   /// Whether all of d's batch indices from a dimension on share one item.
@@ -66,23 +70,37 @@ class Operand {
   /// Whether one batched product can read the items of d's batch indices from a dimension on.
   bool is_uniform(const Operand& d, std::size_t first) const {
     const auto is_own = [](std::int64_t extent, std::int64_t of_d) { return extent == of_d; };
-    return is_shared(d, first) || (rank_ == kMatrix && every(d, first, is_own));
+    return is_shared(d, first) || (in_batch_ == InBatch::kOwn && every(d, first, is_own));
   }
 
-  /// The first item of d's batch index, counted over the dimensions before `first`.
-  void* item(const Operand& d, std::size_t first, std::int64_t index) const {
-    const ffi::Span<const std::int64_t> extents = array_.dimensions();
-    auto stride = static_cast<std::int64_t>(ffi::ByteWidth(type()));
-    for (std::size_t i = first; i < extents.size(); ++i) {
-      stride *= extents[i];
+  /// The matrices of one product: d's batch index, counted over the dimensions before `first`, and
+  /// all indices of the others.
+  View view(std::string_view name, const Operand& d, std::size_t first, std::int64_t index,
+            int device) const {
+    const std::int64_t rows = extent(batch_rank()), columns = extent(batch_rank() + 1);
+    std::int64_t batch = 1, offset = 0;
+    for (std::size_t i = first; i < batch_rank(); ++i) {
+      batch *= extent(i);
     }
-    std::int64_t offset = 0;
+    std::int64_t stride = batch * rows * columns;
     for (std::size_t i = first; i-- > 0;) {
-      offset += extents[i] == 1 ? 0 : index % d.extent(i) * stride;
+      offset += extent(i) == 1 ? 0 : index % d.extent(i) * stride;
       index /= d.extent(i);
-      stride *= extents[i];
+      stride *= extent(i);
     }
-    return static_cast<std::byte*>(array_.untyped_data()) + offset;
+    const ElementType* const type = find_type([&](const ElementType& one) {
+      return one.xla_type == static_cast<std::int32_t>(array_.element_type());
+    });
+    if (type == nullptr) {
+      refuse(std::string(name) + " has an element type that is not supported");
+    }
+    return {.name = name,
+            .data = static_cast<std::byte*>(array_.untyped_data()) + offset * type->bits / 8,
+            .dimensions = 3,
+            .sizes = {batch, rows, columns},
+            .strides = {rows * columns, columns, 1},
+            .type = type->type,
+            .device = device};
   }
 
  private:
@@ -97,7 +115,7 @@ class Operand {
   }
 
   ffi::AnyBuffer array_;
-  std::size_t rank_;
+  InBatch in_batch_;
 };
 
 struct Operands {
@@ -106,20 +124,20 @@ struct Operands {
 };
 
 Operands operands_of(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& d,
-                     const ProductAttributes& attributes) {
+                     const CallAttributes& attributes) {
   std::size_t next = 0;
-  const auto take = [&](std::size_t rank) {
-    return Operand(arguments.get<ffi::AnyBuffer>(next++).value(), rank);
+  const auto take = [&](InBatch in_batch) {
+    return Operand(arguments.get<ffi::AnyBuffer>(next++).value(), in_batch);
   };
-  const auto take_if = [&](bool is_given, std::size_t rank) {
-    return is_given ? std::optional(take(rank)) : std::nullopt;
+  const auto take_if = [&](bool is_given, InBatch in_batch) {
+    return is_given ? std::optional(take(in_batch)) : std::nullopt;
   };
-  const Operand a = take(kMatrix), b = take(kMatrix);
-  Operands operands{.a = a, .b = b, .d = Operand(d, kMatrix)};
-  operands.c = take_if(attributes.has_c, kMatrix);
-  operands.bias = take_if(attributes.bias != TUNEDGEMM_BIAS_NONE, kVector);
-  operands.scale_a = take_if(attributes.has_scale_a, kVector);
-  operands.scale_b = take_if(attributes.has_scale_b, kVector);
+  const Operand a = take(InBatch::kOwn), b = take(InBatch::kOwn);
+  Operands operands{.a = a, .b = b, .d = Operand(d, InBatch::kOwn)};
+  operands.c = take_if(attributes.has_c, InBatch::kOwn);
+  operands.bias = take_if(attributes.has_bias, InBatch::kShared);
+  operands.scale_a = take_if(attributes.has_scale_a, InBatch::kShared);
+  operands.scale_b = take_if(attributes.has_scale_b, InBatch::kShared);
   return operands;
 }
 
@@ -137,69 +155,50 @@ std::size_t first_in_product(const Operands& operands) {
   return first;
 }
 
-tunedgemm_type type_of(const Operand& operand) {
-  switch (operand.type()) {
-    case ffi::F64:
-      return TUNEDGEMM_TYPE_F64;
-    case ffi::F32:
-      return TUNEDGEMM_TYPE_F32;
-    case ffi::F16:
-      return TUNEDGEMM_TYPE_F16;
-    case ffi::BF16:
-      return TUNEDGEMM_TYPE_BF16;
-    case ffi::F8E4M3FN:
-      return TUNEDGEMM_TYPE_E4M3;
-    case ffi::F8E5M2:
-      return TUNEDGEMM_TYPE_E5M2;
-    case ffi::S8:
-      return TUNEDGEMM_TYPE_S8;
-    case ffi::S32:
-      return TUNEDGEMM_TYPE_S32;
-    default:
-      return {};  // refused by the library
-  }
+View transposed(View view) {
+  std::swap(view.sizes[1], view.sizes[2]);
+  std::swap(view.strides[1], view.strides[2]);
+  return view;
 }
 
-/// The product of the batch dimensions from `first` on.
-tunedgemm_problem problem_of(const Operands& operands, const ProductAttributes& attributes,
-                             std::size_t first) {
-  const Operand &a = operands.a, &b = operands.b, &d = operands.d;
-  tunedgemm_problem problem;
-  const bool is_transposed = attributes.order_a == TUNEDGEMM_ORDER_COLUMN_MAJOR;
-  tunedgemm_problem_init(&problem, d.rows(), d.columns(), is_transposed ? a.rows() : a.columns(),
-                         type_of(a), type_of(b), type_of(d));
-  for (std::size_t i = first; i < d.batch_rank(); ++i) {
-    problem.batch *= d.extent(i);
-  }
-  const auto batch_stride = [&](const Operand& operand) {
-    return problem.batch > 1 && operand.is_shared(d, first) ? TUNEDGEMM_BROADCAST : 0;
-  };
-  problem.order_a = static_cast<tunedgemm_order>(attributes.order_a);
-  problem.order_b = static_cast<tunedgemm_order>(attributes.order_b);
-  problem.batch_stride_a = batch_stride(a);
-  problem.batch_stride_b = batch_stride(b);
-  problem.batch_stride_c = operands.c ? batch_stride(*operands.c) : 0;
-  problem.activation = static_cast<tunedgemm_activation>(attributes.activation);
-  problem.bias = static_cast<tunedgemm_bias>(attributes.bias);
-  problem.numerics = static_cast<tunedgemm_numerics>(attributes.numerics);
-  return problem;
+// The one matrix of an operand that all batch indices share.
+View single(View view) {
+  view.dimensions = 2;
+  view.sizes = {view.sizes[1], view.sizes[2]};
+  view.strides = {view.strides[1], view.strides[2]};
+  return view;
 }
 
-tunedgemm_buffers buffers_of(const Operands& operands, const ProductAttributes& attributes,
-                             std::size_t first, std::int64_t index) {
-  const auto item = [&](const std::optional<Operand>& operand) {
-    return operand ? operand->item(operands.d, first, index) : nullptr;
+/// The call of one product, see Operand::view().
+Call call_of(const Operands& operands, const CallAttributes& attributes, std::size_t first,
+             std::int64_t index, int device) {
+  const auto view = [&](std::string_view name, const Operand& operand) {
+    return operand.view(name, operands.d, first, index, device);
   };
-  tunedgemm_buffers buffers;
-  tunedgemm_buffers_init(&buffers);
-  buffers.a = item(operands.a), buffers.b = item(operands.b);
-  buffers.c = item(operands.c), buffers.d = item(operands.d);
-  buffers.bias = item(operands.bias);
-  buffers.scale_a = static_cast<const float*>(item(operands.scale_a));
-  buffers.scale_b = static_cast<const float*>(item(operands.scale_b));
-  buffers.alpha = attributes.alpha, buffers.beta = attributes.beta;
-  buffers.slope = static_cast<float>(attributes.slope);
-  return buffers;
+  const auto shared = [&](std::string_view name, const std::optional<Operand>& operand) {
+    return operand ? std::optional(single(view(name, *operand))) : std::nullopt;
+  };
+  const auto pointer = [](const std::optional<View>& view) { return view ? &*view : nullptr; };
+  View a = view("a", operands.a), b = view("b", operands.b);
+  a = attributes.transpose_a ? transposed(a) : a;
+  b = attributes.transpose_b ? transposed(b) : b;
+  const View d = view("the result", operands.d);
+  const auto c = operands.c ? std::optional(view("c", *operands.c)) : std::nullopt;
+  const auto bias = shared("bias", operands.bias);
+  const auto scale_a = shared("scale_a", operands.scale_a);
+  const auto scale_b = shared("scale_b", operands.scale_b);
+  return python::call_of({.a = &a,
+                          .b = &b,
+                          .d = &d,
+                          .c = pointer(c),
+                          .bias = pointer(bias),
+                          .scale_a = pointer(scale_a),
+                          .scale_b = pointer(scale_b)},
+                         {.alpha = attributes.alpha,
+                          .beta = attributes.beta,
+                          .slope = attributes.slope,
+                          .activation = activation_of(attributes.activation),
+                          .numerics = numerics_of(attributes.numerics)});
 }
 
 ffi::Error error_of(tunedgemm_status status) {
@@ -222,23 +221,23 @@ ffi::Error error_of(tunedgemm_status status) {
   return {code(), tunedgemm_error_message()};
 }
 
-/// Calls `act` with the problem and the buffers of each product until one fails.
+/// Calls `act` with the call of each product until one fails.
 template <class Act>
-ffi::Error for_each_product(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& d,
-                            const ProductAttributes& attributes, Act act) try {
+ffi::Error for_each_product(int device, const ffi::RemainingArgs& arguments,
+                            const ffi::AnyBuffer& d, const CallAttributes& attributes,
+                            Act act) try {
   const Operands operands = operands_of(arguments, d, attributes);
   if (operands.d.is_empty()) {
     return ffi::Error::Success();
   }
   const std::size_t first = first_in_product(operands);
-  const tunedgemm_problem problem = problem_of(operands, attributes, first);
   std::int64_t products = 1;
   for (std::size_t i = 0; i < first; ++i) {
     products *= operands.d.extent(i);
   }
   for (std::int64_t index = 0; index < products; ++index) {
-    const tunedgemm_buffers buffers = buffers_of(operands, attributes, first, index);
-    if (const tunedgemm_status status = act(problem, buffers); status != TUNEDGEMM_STATUS_OK) {
+    const Call call = call_of(operands, attributes, first, index, device);
+    if (const tunedgemm_status status = act(call); status != TUNEDGEMM_STATUS_OK) {
       return error_of(status);
     }
   }
@@ -248,52 +247,49 @@ ffi::Error for_each_product(const ffi::RemainingArgs& arguments, const ffi::AnyB
 }
 
 ffi::Error multiply(int device, void* stream, const ffi::RemainingArgs& arguments,
-                    const ffi::AnyBuffer& d, const ProductAttributes& attributes) {
-  return for_each_product(arguments, d, attributes,
-                          [&](const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) {
-                            return tunedgemm_matmul(default_context(device).get(), &problem,
-                                                    &buffers, stream);
-                          });
+                    const ffi::AnyBuffer& d, const CallAttributes& attributes) {
+  return for_each_product(device, arguments, d, attributes, [&](const Call& call) {
+    return tunedgemm_matmul(default_context(device).get(), &call.problem, &call.buffers, stream);
+  });
 }
 
 ffi::Error multiply_on_host(ffi::RemainingArgs arguments, ffi::Result<ffi::AnyBuffer> d,
-                            ProductAttributes attributes) {
+                            CallAttributes attributes) {
   return multiply(kHost, nullptr, arguments, *d, attributes);
 }
 
 ffi::Error multiply_on_cuda(std::int32_t ordinal, void* stream, ffi::RemainingArgs arguments,
-                            ffi::Result<ffi::AnyBuffer> d, ProductAttributes attributes) {
+                            ffi::Result<ffi::AnyBuffer> d, CallAttributes attributes) {
   return multiply(ordinal, stream, arguments, *d, attributes);
 }
 
 /// XLA calls it before each run, and never during a capture, so that tuning happens here.
 ffi::Error plan_on_cuda(std::int32_t ordinal, ffi::RemainingArgs arguments,
-                        ffi::Result<ffi::AnyBuffer> d, ProductAttributes attributes) {
-  return for_each_product(arguments, *d, attributes,
-                          [&](const tunedgemm_problem& problem, const tunedgemm_buffers& buffers) {
-                            const tunedgemm_plan* plan = nullptr;
-                            return tunedgemm_plan_create(default_context(ordinal).get(), &problem,
-                                                         &buffers, nullptr, &plan);
-                          });
+                        ffi::Result<ffi::AnyBuffer> d, CallAttributes attributes) {
+  return for_each_product(ordinal, arguments, *d, attributes, [&](const Call& call) {
+    const tunedgemm_plan* plan = nullptr;
+    return tunedgemm_plan_create(default_context(ordinal).get(), &call.problem, &call.buffers,
+                                 nullptr, &plan);
+  });
 }
 
 XLA_FFI_DEFINE_HANDLER(
     kMultiplyOnHost, multiply_on_host,
-    ffi::Ffi::Bind().RemainingArgs().Ret<ffi::AnyBuffer>().Attrs<ProductAttributes>());
+    ffi::Ffi::Bind().RemainingArgs().Ret<ffi::AnyBuffer>().Attrs<CallAttributes>());
 XLA_FFI_DEFINE_HANDLER(kMultiplyOnCuda, multiply_on_cuda,
                        ffi::Ffi::Bind()
                            .Ctx<ffi::DeviceOrdinal>()
                            .Ctx<ffi::PlatformStream<void*>>()
                            .RemainingArgs()
                            .Ret<ffi::AnyBuffer>()
-                           .Attrs<ProductAttributes>(),
+                           .Attrs<CallAttributes>(),
                        {ffi::Traits::kCmdBufferCompatible});
 XLA_FFI_DEFINE_HANDLER(kPlanOnCuda, plan_on_cuda,
                        ffi::Ffi::Bind<ffi::ExecutionStage::kInitialize>()
                            .Ctx<ffi::DeviceOrdinal>()
                            .RemainingArgs()
                            .Ret<ffi::AnyBuffer>()
-                           .Attrs<ProductAttributes>(),
+                           .Attrs<CallAttributes>(),
                        {ffi::Traits::kCmdBufferCompatible});
 
 nb::capsule capsule_of(XLA_FFI_Handler* handler) {

@@ -5,19 +5,24 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
-#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "runtime/python/arrays.h"
+#include "runtime/python/call.h"
 #include "runtime/python/context.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/jax_ffi.h"
-#include "runtime/python/layout.h"
-#include "runtime/python/problem.h"
+#include "runtime/python/names.h"
 #include "runtime/python/torch_ops.h"
 #include "runtime/python/values.h"
 
@@ -27,14 +32,81 @@ using namespace nb::literals;
 namespace tunedgemm::python {
 namespace {
 
-std::shared_ptr<tunedgemm_context> context_for(const Product& product, const Context* context) {
-  return context != nullptr ? context->get() : default_context(product.device());
-}
+/// The arguments of a call that are arrays. Except for a and b they may be None.
+struct ArrayArguments {
+  nb::handle a, b, out, c, bias, scale_a, scale_b;
+};
 
-// The stream that the caller names, or that of the arrays' library.
-void* stream_for(const Product& product, nb::handle stream) {
-  return stream.is_none() ? product.current_stream() : stream_of(stream);
-}
+/// A call whose arrays live as long as it.
+class ArrayCall {
+ public:
+  /// Makes `out` if there is none, of `type_of_out` or else of the type that a gives. Throws
+  /// ValueError if the arrays do not fit together, TypeError for what is no array.
+  ArrayCall(const ArrayArguments& arguments, const Scalars& scalars,
+            std::optional<tunedgemm_type> type_of_out)
+      : a_("a", arguments.a),
+        b_("b", arguments.b),
+        out_(given_or_new(arguments, scalars.beta, type_of_out)),
+        d_("out", out_, Array::Access::kWrite),
+        c_(array_or_none("c", arguments.c)),
+        bias_(array_or_none("bias", arguments.bias)),
+        scale_a_(array_or_none("scale_a", arguments.scale_a)),
+        scale_b_(array_or_none("scale_b", arguments.scale_b)) {
+    if (const tunedgemm_type type = d_.view().type; type_of_out && type != *type_of_out) {
+      refuse("out_dtype is " + std::string(known(*type_of_out).name) +
+             ", but out has elements of " + std::string(known(type).name) +
+             "; give one of the two");
+    }
+    const auto view = [](const std::optional<Array>& array) {
+      return array ? &array->view() : nullptr;
+    };
+    call_ = call_of({.a = &a_.view(),
+                     .b = &b_.view(),
+                     .d = &d_.view(),
+                     .c = view(c_),
+                     .bias = view(bias_),
+                     .scale_a = view(scale_a_),
+                     .scale_b = view(scale_b_)},
+                    scalars);
+  }
+
+  const tunedgemm_problem& problem() const { return call_.problem; }
+  const tunedgemm_buffers& buffers() const { return call_.buffers; }
+  const nb::object& out() const { return out_; }
+  std::shared_ptr<tunedgemm_context> context(const Context* given) const {
+    return given != nullptr ? given->get() : default_context(a_.view().device);
+  }
+  /// The stream that the caller names, or that of the arrays' library.
+  void* stream(nb::handle given) const {
+    return given.is_none() ? a_.current_stream() : stream_of(given);
+  }
+
+ private:
+  static std::optional<Array> array_or_none(std::string_view argument, nb::handle object) {
+    return object.is_none() ? std::optional<Array>()
+                            : std::optional<Array>(std::in_place, argument, object);
+  }
+
+  nb::object given_or_new(const ArrayArguments& arguments, double beta,
+                          std::optional<tunedgemm_type> type) const {
+    if (!arguments.out.is_none()) {
+      return nb::borrow(arguments.out);
+    }
+    if (beta != 0 && arguments.c.is_none()) {
+      std::ostringstream text;
+      text << beta;
+      refuse("beta is " + text.str() + ", so c or out must be given: the product is added to it");
+    }
+    return a_.make(shape_of_result(a_.view(), b_.view()),
+                   type.value_or(result_type(a_.view().type)));
+  }
+
+  Array a_, b_;
+  nb::object out_;
+  Array d_;
+  std::optional<Array> c_, bias_, scale_a_, scale_b_;
+  Call call_;
+};
 
 const Context* context_or_none(nb::handle context) {
   if (context.is_none()) {
@@ -46,88 +118,129 @@ const Context* context_or_none(nb::handle context) {
   return nb::inst_ptr<Context>(context);
 }
 
-Scalars scalars_of(nb::handle activation, nb::handle numerics, nb::handle out_dtype,
-                   nb::handle alpha, nb::handle beta, nb::handle slope) {
-  Scalars scalars{.alpha = number_of("alpha", alpha),
-                  .beta = number_of("beta", beta),
-                  .slope = number_of("slope", slope),
-                  .activation = activation_of(text_of("activation", activation)),
-                  .numerics = numerics_of(text_of("numerics", numerics))};
-  if (!out_dtype.is_none()) {
-    scalars.type_of_out = type_named("out_dtype", out_dtype);
-  }
-  return scalars;
+Scalars scalars_of(nb::handle activation, nb::handle numerics, nb::handle alpha, nb::handle beta,
+                   nb::handle slope) {
+  return {.alpha = number_of("alpha", alpha),
+          .beta = number_of("beta", beta),
+          .slope = number_of("slope", slope),
+          .activation = activation_of(text_of("activation", activation)),
+          .numerics = numerics_of(text_of("numerics", numerics))};
+}
+
+std::optional<tunedgemm_type> type_or_none(nb::handle dtype) {
+  return dtype.is_none() ? std::nullopt : std::optional(type_named("out_dtype", dtype));
 }
 
 nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
                   nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha,
                   nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle slope,
                   nb::handle numerics, nb::handle stream, nb::handle context) {
-  const Product product({a, b, out, c, bias, scale_a, scale_b},
-                        scalars_of(activation, numerics, out_dtype, alpha, beta, slope));
-  const std::shared_ptr<tunedgemm_context> used = context_for(product, context_or_none(context));
-  void* const used_stream = stream_for(product, stream);
+  const ArrayCall call({a, b, out, c, bias, scale_a, scale_b},
+                       scalars_of(activation, numerics, alpha, beta, slope),
+                       type_or_none(out_dtype));
+  const std::shared_ptr<tunedgemm_context> used = call.context(context_or_none(context));
+  void* const used_stream = call.stream(stream);
   tunedgemm_status status;
   {
     const GilRelease released;
-    status = tunedgemm_matmul(used.get(), &product.problem(), &product.buffers(), used_stream);
+    status = tunedgemm_matmul(used.get(), &call.problem(), &call.buffers(), used_stream);
   }
   check(status);
-  return product.out();
+  return call.out();
 }
 
-bool is_same(const tunedgemm_problem& a, const tunedgemm_problem& b) {
-  const auto members = [](const tunedgemm_problem& p) {
-    return std::tie(p.m, p.n, p.k, p.batch, p.type_a, p.type_b, p.type_d, p.order_a, p.order_b,
-                    p.order_c, p.order_d, p.lda, p.ldb, p.ldc, p.ldd, p.batch_stride_a,
-                    p.batch_stride_b, p.batch_stride_c, p.batch_stride_d, p.activation, p.bias,
-                    p.numerics);
-  };
-  return members(a) == members(b);
+// As for default_context().
+int ordinal_of(nb::handle device) {
+  const NamedDevice named = device_of(text_of("device", device));
+  if (named.backend == TUNEDGEMM_BACKEND_AUTO) {
+    refuse("device is 'auto'; write 'host', 'cuda' or 'cuda:1'");
+  }
+  return named.backend == TUNEDGEMM_BACKEND_HOST ? kHost : named.ordinal;
+}
+
+std::vector<std::int64_t> integers_of(std::string_view argument, nb::handle value) {
+  std::vector<std::int64_t> integers;
+  if (!nb::try_cast(value, integers)) {
+    refuse_type_of(argument, value, "a tuple of integers");
+  }
+  return integers;
+}
+
+Placeholder placeholder_of(const std::string& name, const std::vector<std::int64_t>& shape,
+                           nb::handle dtype, nb::handle device, bool transposed,
+                           const std::optional<std::vector<std::int64_t>>& strides) {
+  if (shape.size() > View::kMostDimensions || (strides && strides->size() != shape.size())) {
+    refuse("a placeholder has the shape " + shape_text(shape) + " and " +
+           std::to_string(strides ? strides->size() : shape.size()) + " strides; it may have " +
+           std::to_string(View::kMostDimensions) + " dimensions");
+  }
+  View view{.dimensions = static_cast<int>(shape.size()),
+            .type = type_named(name, dtype),
+            .device = ordinal_of(device)};
+  std::copy(shape.begin(), shape.end(), view.sizes.begin());
+  const std::size_t rank = shape.size();
+  std::int64_t packed = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    // The last two dimensions change places in a transposed array.
+    const std::size_t at = transposed && rank >= 2 && i + 2 >= rank ? 2 * rank - 3 - i : i;
+    view.strides[at] = strides ? (*strides)[at] : packed;
+    packed *= shape[at];
+  }
+  return {view};
+}
+
+std::string text_of(const tunedgemm_problem& problem) {
+  std::string text(tunedgemm_problem_text(&problem, nullptr, 0), '\0');
+  if (text.empty()) {
+    check(TUNEDGEMM_STATUS_INVALID_ARGUMENT);
+  }
+  tunedgemm_problem_text(&problem, text.data(), text.size() + 1);
+  return text;
 }
 
 class Plan {
  public:
-  Plan(const Arguments& arguments, const Scalars& scalars, nb::handle policy, nb::handle name,
-       nb::handle accepted_loss, nb::handle context)
-      : scalars_(scalars) {
-    tunedgemm_plan_options options;
-    tunedgemm_plan_options_init(&options);
-    options.policy = policy_of(text_of("policy", policy));
-    const std::optional<std::string> given_name = text_or_none("name", name);
-    options.name = given_name ? given_name->c_str() : nullptr;
-    options.accepted_loss = number_of("accepted_loss", accepted_loss);
-    const Context* const given_context = context_or_none(context);
-    const Product product(arguments, scalars);
-    const std::shared_ptr<tunedgemm_context> used = context_for(product, given_context);
-    tunedgemm_status status;
-    {
-      const GilRelease released;
-      status = tunedgemm_plan_create(used.get(), &product.problem(), &product.buffers(), &options,
-                                     &plan_);
-    }
-    check(status);
-    problem_ = product.problem();
-    scalars_.type_of_out = problem_.type_d;
-    context_ = used;
+  /// Of a problem that tunedgemm_problem_parse() reads, for well-aligned buffers without C.
+  Plan(const std::string& text, nb::handle device, nb::handle policy, nb::handle name,
+       nb::handle accepted_loss, nb::handle context) {
+    tunedgemm_problem_init(&problem_, 0, 0, 0, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
+                           TUNEDGEMM_TYPE_F32);
+    check(tunedgemm_problem_parse(text.c_str(), &problem_));
+    text_of(problem_);  // throws if a required field is missing
+    scalars_.activation = problem_.activation, scalars_.numerics = problem_.numerics;
+    const Context* const given = context_or_none(context);
+    tunedgemm_buffers buffers;
+    tunedgemm_buffers_init(&buffers);
+    create(given != nullptr ? given->get() : default_context(ordinal_of(device)), buffers, policy,
+           name, accepted_loss);
   }
 
-  nb::object run(const Arguments& arguments, nb::handle stream) const {
+  Plan(const ArrayArguments& arguments, const Scalars& scalars,
+       std::optional<tunedgemm_type> type_of_out, nb::handle policy, nb::handle name,
+       nb::handle accepted_loss, nb::handle context)
+      : scalars_(scalars) {
+    const Context* const given_context = context_or_none(context);
+    const ArrayCall call(arguments, scalars, type_of_out);
+    problem_ = call.problem();
+    create(call.context(given_context), call.buffers(), policy, name, accepted_loss);
+  }
+
+  nb::object run(const ArrayArguments& arguments, nb::handle stream) const {
     const std::shared_ptr<tunedgemm_context> used = context();
-    const Product product(arguments, scalars_);
-    if (!is_same(product.problem(), problem_)) {
-      throw nb::value_error(
+    const ArrayCall call(arguments, scalars_, problem_.type_d);
+    if (std::memcmp(&call.problem(), &problem_, sizeof problem_) != 0) {
+      refuse(
           "the arrays have other shapes, strides or types than those of the plan; make another "
           "plan");
     }
-    void* const used_stream = stream_for(product, stream);
+    void* const used_stream = call.stream(stream);
     tunedgemm_status status;
     {
       const GilRelease released;
-      status = tunedgemm_run(plan_, &product.buffers(), used_stream);
+      status = tunedgemm_run(plan_, &call.buffers(), used_stream);
     }
     check(status);
-    return product.out();
+    return call.out();
   }
 
   std::string description() const {
@@ -159,6 +272,23 @@ class Plan {
   }
 
  private:
+  void create(const std::shared_ptr<tunedgemm_context>& context, const tunedgemm_buffers& buffers,
+              nb::handle policy, nb::handle name, nb::handle accepted_loss) {
+    tunedgemm_plan_options options;
+    tunedgemm_plan_options_init(&options);
+    options.policy = policy_of(python::text_of("policy", policy));
+    const std::optional<std::string> given_name = text_or_none("name", name);
+    options.name = given_name ? given_name->c_str() : nullptr;
+    options.accepted_loss = number_of("accepted_loss", accepted_loss);
+    tunedgemm_status status;
+    {
+      const GilRelease released;
+      status = tunedgemm_plan_create(context.get(), &problem_, &buffers, &options, &plan_);
+    }
+    check(status);
+    context_ = context;
+  }
+
   // The plan's context, which owns plan_.
   std::shared_ptr<tunedgemm_context> context() const {
     std::shared_ptr<tunedgemm_context> context = context_.lock();
@@ -235,13 +365,24 @@ NB_MODULE(_core, module) {
              nb::handle scale_a, nb::handle scale_b, nb::handle slope, nb::handle numerics,
              nb::handle policy, nb::handle name, nb::handle accepted_loss, nb::handle context) {
             new (self) Plan({a, b, out, c, bias, scale_a, scale_b},
-                            scalars_of(activation, numerics, out_dtype, alpha, beta, slope), policy,
-                            name, accepted_loss, context);
+                            scalars_of(activation, numerics, alpha, beta, slope),
+                            type_or_none(out_dtype), policy, name, accepted_loss, context);
           },
           "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(), "out"_a.none(),
           "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(), "scale_a"_a.none(),
           "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(), "policy"_a.none(),
           "name"_a.none(), "accepted_loss"_a.none(), "context"_a.none(), nb::keep_alive<1, 18>())
+      .def_static(
+          "of_text",
+          [](nb::handle problem, nb::handle device, nb::handle policy, nb::handle name,
+             nb::handle accepted_loss, nb::handle context) {
+            return Plan(text_of("problem", problem), device, policy, name, accepted_loss, context);
+          },
+          "problem"_a, nb::kw_only(), "device"_a = "host", "policy"_a = "default",
+          "name"_a = nb::none(), "accepted_loss"_a = 0.0, "context"_a = nb::none(),
+          nb::keep_alive<0, 6>(),
+          "The plan of a problem that is written as in a list of shapes, for arrays at addresses\n"
+          "that are multiples of 16.")
       .def(
           "run",
           [](const Plan& self, nb::handle a, nb::handle b, nb::handle bias, nb::handle out,
@@ -267,32 +408,62 @@ NB_MODULE(_core, module) {
   module.def(
       "result_type",
       [](nb::handle dtype) {
-        return std::string(name_of(result_type(type_named("dtype", dtype))));
+        return std::string(known(result_type(type_named("dtype", dtype))).name);
       },
       "dtype"_a, "The name of the element type of a product, by that of a.");
+  nb::class_<Placeholder>(
+      module, "Placeholder",
+      "An array without memory, for plan() and problem_text(). transposed: the "
+      "elements of a column are consecutive. strides: in elements; None: packed. "
+      "name: of the argument in a message about the dtype.")
+      .def(
+          "__init__",
+          [](Placeholder* self, nb::handle shape, nb::handle dtype, nb::handle device,
+             bool transposed, nb::handle strides, const std::string& name) {
+            std::optional<std::vector<std::int64_t>> given_strides;
+            if (!strides.is_none()) {
+              given_strides = integers_of("strides", strides);
+            }
+            new (self) Placeholder(placeholder_of(name, integers_of("shape", shape), dtype, device,
+                                                  transposed, given_strides));
+          },
+          "shape"_a, "dtype"_a, "device"_a = "host", "transposed"_a = false,
+          "strides"_a = nb::none(), "name"_a = "dtype")
+      .def_prop_ro(
+          "has_layout", [](const Placeholder& self) { return layout_of(self.view).has_value(); },
+          "Whether the matrices need no copy.")
+      .def_prop_ro("shape",
+                   [](const Placeholder& self) {
+                     const auto* const sizes = self.view.sizes.data();
+                     return nb::tuple(
+                         nb::cast(std::vector<std::int64_t>(sizes, sizes + self.view.dimensions)));
+                   })
+      .def_prop_ro("dtype",
+                   [](const Placeholder& self) { return std::string(known(self.view.type).name); });
   module.def(
-      "dlpack_type",
-      [](nb::handle dtype) {
-        const auto [code, bits] = dlpack_type(type_named("dtype", dtype));
-        return nb::make_tuple(code, bits);
+      "shape_of_result",
+      [](nb::handle a, nb::handle b) {
+        const Array left("a", a), right("b", b);
+        return nb::tuple(nb::cast(shape_of_result(left.view(), right.view())));
       },
-      "dtype"_a, "DLPack's code and the bits of an element type.");
+      "a"_a, "b"_a, "(M, N) or (batch, M, N).");
   module.def(
-      "layout_of",
-      [](std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
-         std::int64_t column_stride) -> nb::object {
-        const std::optional<Layout> layout = layout_of(rows, columns, row_stride, column_stride);
-        if (!layout) {
-          return nb::none();
-        }
-        return nb::make_tuple(layout->order == TUNEDGEMM_ORDER_ROW_MAJOR ? "n" : "t",
-                              layout->leading_dimension);
+      "problem_text",
+      [](nb::handle a, nb::handle b, nb::handle out, nb::handle bias, nb::handle activation,
+         nb::handle c, nb::handle beta, nb::handle scale_a, nb::handle scale_b,
+         nb::handle numerics) {
+        const ArrayCall call({a, b, out, c, bias, scale_a, scale_b},
+                             {.beta = number_of("beta", beta),
+                              .activation = activation_of(text_of("activation", activation)),
+                              .numerics = numerics_of(text_of("numerics", numerics))},
+                             std::nullopt);
+        return text_of(call.problem());
       },
-      "rows"_a, "columns"_a, "row_stride"_a, "column_stride"_a,
-      "'n' for row-major or 't' for column-major, with the leading dimension, 0 if it means\n"
-      "nothing; None if a matrix with these strides must be copied.");
-  module.attr("activations") = activation_numbers();
-  module.attr("numerics") = numerics_numbers();
+      "a"_a, "b"_a, "out"_a, nb::kw_only(), "bias"_a = nb::none(), "activation"_a = "none",
+      "c"_a = nb::none(), "beta"_a = 0.0, "scale_a"_a = nb::none(), "scale_b"_a = nb::none(),
+      "numerics"_a = "default",
+      "The problem of a call, as a list of shapes has it: 'types=bf16 layout=nt m=16 n=32 k=64'.\n"
+      "Raises ValueError if the call is wrong.");
   module.attr("__version__") = tunedgemm_version();
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
@@ -14,13 +15,15 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "runtime/python/call.h"
 #include "runtime/python/context.h"
-#include "runtime/python/layout.h"
+#include "runtime/python/element_types.h"
+#include "runtime/python/names.h"
 #include "runtime/python/per_process.h"
-#include "runtime/python/problem.h"
 #include "runtime/python/torch_ops_abi.h"
 
 namespace tunedgemm::python {
@@ -34,7 +37,7 @@ using torch::the_torch;
 
 constexpr std::int64_t kMostDimensions = 64;                   // of a tensor of PyTorch
 constexpr StackValue kAsInputs = ~StackValue{0};               // the element type of a product
-constexpr const char* kFile = "runtime/python/torch_ops.cpp";  // as PyTorch names it in messages
+constexpr const char* kFile = "runtime/python/torch_ops.cpp";  // the source that errors name
 
 void check_torch(torch::Status status, std::string_view doing) {
   if (status != 0) {
@@ -101,19 +104,22 @@ class Operand {
   std::string shape() const { return text_of(sizes, dimensions); }
 
   tunedgemm_type type() const {
-    for (int type = 1; type < static_cast<int>(std::size(the_torch.dtypes)); ++type) {
-      if (the_torch.dtypes[type] == dtype) {
-        return static_cast<tunedgemm_type>(type);
+    for (const ElementType& type : kElementTypes) {
+      if (the_torch.dtypes[type.type] == dtype) {
+        return type.type;
       }
     }
-    fail(std::string(name) + " has an element type that is not supported; " + kSupportedTypes);
+    fail(std::string(name) + " has an element type that is not supported; " + supported_types());
   }
 
-  const void* data() const {
+  void* data() const {
     const void* data = nullptr;
     check_torch(the_torch.torch_get_const_data_ptr(tensor.get(), &data), "reading a tensor");
-    return data;
+    return const_cast<void*>(data);  // only the output is written
   }
+
+  /// The ordinal of a GPU, or kHost.
+  int ordinal() const { return device.type == the_torch.cuda ? device.index : kHost; }
 
   void become_contiguous(std::int32_t new_dtype) {
     Tensor copy = new_tensor(sizes, dimensions, new_dtype, device);
@@ -128,92 +134,75 @@ class Operand {
            std::to_string(expected) + " dimensions");
     }
   }
-
-  void check_device(const Device& expected) const {
-    if (device != expected) {
-      fail(std::string(name) + " is on another device than the first matrix; move it there");
-    }
-  }
 };
-
-/// A matrix in memory, or a batch of them. Strides are in elements.
-struct Matrix {
-  std::int64_t rows = 1, columns = 1, row_stride = 0, column_stride = 1;
-  std::int64_t batch = 1, batch_stride = 0;
-};
-
-// An empty matrix has any layout.
-std::optional<Layout> layout_of(const Matrix& matrix) {
-  const bool is_empty = matrix.rows == 0 || matrix.columns == 0 || matrix.batch == 0;
-  const std::optional<Layout> layout =
-      python::layout_of(matrix.rows, matrix.columns, matrix.row_stride, matrix.column_stride);
-  return layout || !is_empty ? layout : Layout{};
-}
-
-std::int64_t batch_stride_of(const Matrix& matrix) {
-  if (matrix.batch == 1) {
-    return 0;
-  }
-  return matrix.batch_stride == 0 ? TUNEDGEMM_BROADCAST : matrix.batch_stride;
-}
 
 // The ways to see a tensor as matrices. Each returns none if it cannot without a copy.
-using View = std::optional<Matrix> (*)(const Operand& operand);
+using Viewer = std::optional<View> (*)(const Operand& operand);
 
-std::optional<Matrix> as_matrix(const Operand& x) {
-  return Matrix{x.sizes[0], x.sizes[1], x.strides[0], x.strides[1]};
+std::optional<View> as_it_is(const Operand& x) {
+  if (x.dimensions > View::kMostDimensions) {
+    fail(std::string(x.name) + " has " + std::to_string(x.dimensions) +
+         " dimensions; it may have " + std::to_string(View::kMostDimensions));
+  }
+  View view{.name = x.name,
+            .data = x.data(),
+            .dimensions = static_cast<int>(x.dimensions),
+            .type = x.type(),
+            .device = x.ordinal()};
+  std::copy_n(x.sizes, x.dimensions, view.sizes.begin());
+  std::copy_n(x.strides, x.dimensions, view.strides.begin());
+  return view;
 }
 
-std::optional<Matrix> as_transposed(const Operand& x) {
-  return Matrix{x.sizes[1], x.sizes[0], x.strides[1], x.strides[0]};
-}
-
-std::optional<Matrix> as_batch(const Operand& x) {
-  return Matrix{x.sizes[1], x.sizes[2], x.strides[1], x.strides[2], x.sizes[0], x.strides[0]};
+std::optional<View> as_transposed(const Operand& x) {
+  std::optional<View> view = as_it_is(x);
+  std::swap(view->sizes[0], view->sizes[1]);
+  std::swap(view->strides[0], view->strides[1]);
+  return view;
 }
 
 // All dimensions but the last count rows.
-std::optional<Matrix> as_rows(const Operand& x) {
+std::optional<View> as_rows(const Operand& x) {
   const std::int64_t last = x.dimensions - 1;
-  Matrix matrix{.columns = x.sizes[last], .column_stride = x.strides[last]};
+  std::int64_t rows = 1, row_stride = 0;
   bool is_one_stride = true;
   for (std::int64_t i = last - 1; i >= 0; --i) {
     if (x.sizes[i] == 1) {
       continue;
     }
-    if (matrix.rows == 1) {
-      matrix.row_stride = x.strides[i];
+    if (rows == 1) {
+      row_stride = x.strides[i];
     } else {
-      is_one_stride = is_one_stride && x.strides[i] == matrix.rows * matrix.row_stride;
+      is_one_stride = is_one_stride && x.strides[i] == rows * row_stride;
     }
-    matrix.rows *= x.sizes[i];
+    rows *= x.sizes[i];
   }
-  const bool is_empty = matrix.rows == 0 || matrix.columns == 0;
-  return is_one_stride || is_empty ? std::optional(matrix) : std::nullopt;
+  if (!is_one_stride && rows != 0 && x.sizes[last] != 0) {
+    return std::nullopt;
+  }
+  return View{.name = x.name,
+              .data = x.data(),
+              .dimensions = 2,
+              .sizes = {rows, x.sizes[last]},
+              .strides = {row_stride, x.strides[last]},
+              .type = x.type(),
+              .device = x.ordinal()};
 }
 
-struct Placed {
-  Matrix matrix;
-  Layout layout;
-};
-
-std::optional<Placed> place(const Operand& operand, View view) {
-  if (const std::optional<Matrix> matrix = view(operand)) {
-    if (const std::optional<Layout> layout = layout_of(*matrix)) {
-      return Placed{*matrix, *layout};
-    }
-  }
-  return std::nullopt;
+// None if the C interface cannot describe the matrices.
+std::optional<View> placed_in(const Operand& operand, Viewer viewer) {
+  std::optional<View> view = viewer(operand);
+  return view && layout_of(*view) ? view : std::nullopt;
 }
 
 // As torch.mm does, copies a tensor whose strides are no layout of a matrix.
-Placed placed(Operand& operand, View view) {
-  std::optional<Placed> found = place(operand, view);
-  if (!found) {
+View placed(Operand& operand, Viewer viewer) {
+  std::optional<View> view = placed_in(operand, viewer);
+  if (!view) {
     operand.become_contiguous(operand.dtype);
-    found = place(operand, view);
+    view = placed_in(operand, viewer);
   }
-  return *found;
+  return *view;
 }
 
 std::shared_ptr<tunedgemm_context> context_of(const Device& device) {
@@ -246,24 +235,16 @@ struct Target {
 
 // policy_of() compares with all names, so the usual one is found first.
 tunedgemm_policy policy_of_name(std::string_view name) {
-  if (name == "fail") {
-    return TUNEDGEMM_POLICY_FAIL;
-  }
-  try {
-    return policy_of(name);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
+  return name == "fail" ? TUNEDGEMM_POLICY_FAIL : policy_of(name);
 }
 
-/// Which products have a kernel, as their context answered. A "no" is asked again after a second,
-/// then after twice as long each time, up to a minute. Threads may share it. Keeps the answers of
-/// kMostAnswers products, as programs with rows of any number ask without end.
+/// Which problems have a kernel, as their context answered. A problem without one is looked up
+/// again after 1 s, then 2, 4, ... 64 s. Threads may share it. Keeps the answers of kMostAnswers
+/// problems, as programs with rows of any number ask without end.
 class Answers {
  public:
-  bool of(tunedgemm_context* context, const tunedgemm_problem& problem,
-          const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
-    const Key key = key_of(context, problem, buffers, policy);
+  bool of(tunedgemm_context* context, const Call& call, tunedgemm_policy policy) {
+    const Key key = key_of(context, call, policy);
     Answer answer;
     {
       const std::shared_lock lock(mutex_);
@@ -274,7 +255,7 @@ class Answers {
     if (answer.has_kernel || Clock::now() < answer.ask_again) {
       return answer.has_kernel;
     }
-    answer.has_kernel = ask(context, problem, buffers, policy);
+    answer.has_kernel = ask(context, call, policy);
     answer.wait = std::min(2 * answer.wait, kLongestWait);
     answer.ask_again = Clock::now() + answer.wait;
     const std::scoped_lock lock(mutex_);
@@ -287,9 +268,17 @@ class Answers {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Key = std::array<std::uint64_t, 9>;
 
-  static constexpr std::size_t kMostAnswers = 10000;  // of about 150 bytes
+  struct Key {
+    tunedgemm_context* context;
+    tunedgemm_problem problem;
+    std::uint64_t policy_and_alignments;
+
+    bool operator<(const Key& other) const { return std::memcmp(this, &other, sizeof other) < 0; }
+  };
+  static_assert(std::has_unique_object_representations_v<Key>, "keys are compared as bytes");
+
+  static constexpr std::size_t kMostAnswers = 10000;  // of about 300 bytes
   static constexpr std::chrono::milliseconds kFirstWait{1000}, kLongestWait{64000};
 
   struct Answer {
@@ -298,153 +287,125 @@ class Answers {
     std::chrono::milliseconds wait = kFirstWait / 2;
   };
 
-  // The fields in which products of tuned_linear differ.
-  static Key key_of(tunedgemm_context* context, const tunedgemm_problem& problem,
-                    const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
-    const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  static Key key_of(tunedgemm_context* context, const Call& call, tunedgemm_policy policy) {
     const auto alignment = [](const void* pointer) {
       return reinterpret_cast<std::uintptr_t>(pointer) % 256;
     };
-    return {reinterpret_cast<std::uintptr_t>(context),
-            number(problem.m),
-            number(problem.n),
-            number(problem.k),
-            number(problem.lda),
-            number(problem.ldb),
-            number(problem.type_a) << 32 | number(problem.type_b) << 24 |
-                number(problem.type_d) << 16 | number(problem.order_a) << 8 |
-                number(problem.order_b),
-            number(problem.bias) << 8 | number(policy),
-            alignment(buffers.a) << 24 | alignment(buffers.b) << 16 | alignment(buffers.d) << 8 |
-                alignment(buffers.bias)};
+    const tunedgemm_buffers& buffers = call.buffers;
+    return {context, call.problem,
+            static_cast<std::uint64_t>(policy) << 32 | alignment(buffers.a) << 24 |
+                alignment(buffers.b) << 16 | alignment(buffers.d) << 8 | alignment(buffers.bias)};
   }
 
-  static bool ask(tunedgemm_context* context, const tunedgemm_problem& problem,
-                  const tunedgemm_buffers& buffers, tunedgemm_policy policy) {
+  static bool ask(tunedgemm_context* context, const Call& call, tunedgemm_policy policy) {
     tunedgemm_plan_options options;
     tunedgemm_plan_options_init(&options);
     options.policy = policy;
     const tunedgemm_plan* plan = nullptr;
-    const tunedgemm_status status =
-        tunedgemm_plan_create(context, &problem, &buffers, &options, &plan);
-    return status == TUNEDGEMM_STATUS_OK;
+    return tunedgemm_plan_create(context, &call.problem, &call.buffers, &options, &plan) ==
+           TUNEDGEMM_STATUS_OK;
   }
 
   std::shared_mutex mutex_;
   std::map<Key, Answer> answers_;
 };
 
-/// One product. The operands must outlive it.
-class TorchProduct {
+/// The call of an operator. The operands must outlive it.
+class TorchCall {
  public:
-  TorchProduct(Operand& a, View view_of_a, Operand& b, View view_of_b) : device_(a.device) {
-    b.check_device(device_);
-    const Placed left = placed(a, view_of_a), right = placed(b, view_of_b);
-    if (left.matrix.columns != right.matrix.rows || left.matrix.batch != right.matrix.batch) {
-      fail(std::string(a.name) + " of shape " + a.shape() + " and " + b.name + " of shape " +
-           b.shape() + " cannot be multiplied");
-    }
-    tunedgemm_problem_init(&problem_, left.matrix.rows, right.matrix.columns, left.matrix.columns,
-                           a.type(), b.type(), TUNEDGEMM_TYPE_F32);
-    problem_.batch = left.matrix.batch;
-    problem_.order_a = left.layout.order, problem_.lda = left.layout.leading_dimension;
-    problem_.order_b = right.layout.order, problem_.ldb = right.layout.leading_dimension;
-    problem_.batch_stride_a = batch_stride_of(left.matrix);
-    problem_.batch_stride_b = batch_stride_of(right.matrix);
-    tunedgemm_buffers_init(&buffers_);
-    buffers_.a = a.data(), buffers_.b = b.data();
+  TorchCall(Operand& a, Viewer viewer_of_a, Operand& b, Viewer viewer_of_b)
+      : device_(a.device), a_(placed(a, viewer_of_a)), b_(placed(b, viewer_of_b)) {
+    const std::vector<std::int64_t> shape = shape_of_result(a_, b_);
+    m_ = shape[shape.size() - 2], n_ = shape.back();
   }
 
-  std::int64_t m() const { return problem_.m; }
-  std::int64_t n() const { return problem_.n; }
+  std::int64_t m() const { return m_; }
+  std::int64_t n() const { return n_; }
 
   void set_activation(const torch::String& name) {
-    problem_.activation = activation_of(name.text());
+    scalars_.activation = activation_of(name.text());
   }
-  void set_numerics(tunedgemm_numerics numerics) { problem_.numerics = numerics; }
+  void set_numerics(tunedgemm_numerics numerics) { scalars_.numerics = numerics; }
 
   /// Must precede the functions below.
-  void set_output(const Extents& extents, View view, Target& target) {
-    if (target.out.tensor) {
-      target.out.read();
-      check_given(target.out, extents);
-    } else {
-      const std::int32_t dtype =
-          target.dtype == kAsInputs ? default_dtype() : static_cast<std::int32_t>(target.dtype);
-      target.out.tensor = new_tensor(extents.sizes.data(), extents.dimensions, dtype, device_);
-      target.out.read();
-    }
-    std::optional<Placed> found = place(target.out, view);
-    if (!found) {  // run() copies the product
-      scratch_.tensor =
-          new_tensor(extents.sizes.data(), extents.dimensions, target.out.dtype, device_);
-      scratch_.read();
-      found = place(scratch_, view);
-    }
-    Operand& written = scratch_.tensor ? scratch_ : target.out;
+  void set_output(const Extents& extents, Viewer viewer, Target& target) {
     out_ = &target.out;
-    problem_.type_d = written.type();
-    problem_.order_d = found->layout.order, problem_.ldd = found->layout.leading_dimension;
-    problem_.batch_stride_d = found->matrix.batch == 1 ? 0 : found->matrix.batch_stride;
-    check_torch(the_torch.torch_get_mutable_data_ptr(written.tensor.get(), &buffers_.d),
+    if (out_->tensor) {
+      out_->read();
+      check_given(*out_, extents);
+    } else {
+      const std::int32_t dtype = target.dtype == kAsInputs
+                                     ? the_torch.dtypes[result_type(a_.type)]
+                                     : static_cast<std::int32_t>(target.dtype);
+      out_->tensor = new_tensor(extents.sizes.data(), extents.dimensions, dtype, device_);
+      out_->read();
+    }
+    std::optional<View> found = placed_in(*out_, viewer);
+    if (!found) {  // run() copies the product
+      scratch_.tensor = new_tensor(extents.sizes.data(), extents.dimensions, out_->dtype, device_);
+      scratch_.read();
+      found = placed_in(scratch_, viewer);
+    }
+    d_ = *found;
+    check_torch(the_torch.torch_get_mutable_data_ptr(written().tensor.get(), &d_.data),
                 "writing a tensor");
   }
 
-  /// A value per column.
   void set_bias(Operand& bias) {
     read_addend(bias);
-    if (bias.dimensions != 1 || bias.sizes[0] != n()) {
-      fail(std::string(bias.name) + " has the shape " + bias.shape() +
-           "; it must have the shape (" + std::to_string(n()) + ")");
-    }
-    if (n() > 1 && bias.strides[0] != 1) {
+    View view = *as_it_is(bias);
+    if (!bias_of(view, m_, n_)) {
       bias.become_contiguous(bias.dtype);
+      view = *as_it_is(bias);
     }
-    use_bias(TUNEDGEMM_BIAS_PER_COLUMN, bias);
+    bias_ = view;
   }
 
   /// Adds beta * input, which is broadcast as torch.addmm does.
   void add(Operand& input, double alpha, double beta) {
-    buffers_.alpha = alpha;
+    scalars_.alpha = alpha;
     read_addend(input);
-    const std::int64_t rows = input.dimensions > 1 ? input.sizes[0] : 1;
-    const std::int64_t columns = input.dimensions > 0 ? input.sizes[input.dimensions - 1] : 1;
-    if (input.dimensions > 2 || (rows != 1 && rows != m()) || (columns != 1 && columns != n())) {
-      fail(std::string(input.name) + " of shape " + input.shape() +
-           " cannot be broadcast to the product's shape (" + std::to_string(m()) + ", " +
-           std::to_string(n()) + ")");
+    const View view = *as_it_is(input);
+    check_device(view, a_);
+    check_type(view, d_);
+    const std::int64_t rows = view.dimensions > 1 ? view.rows() : 1;
+    const std::int64_t columns = view.dimensions > 0 ? view.columns() : 1;
+    if (view.dimensions > 2 || (rows != 1 && rows != m_) || (columns != 1 && columns != n_)) {
+      fail(std::string(view.name) + " of shape " + view.shape() +
+           " cannot be broadcast to the product's shape (" + std::to_string(m_) + ", " +
+           std::to_string(n_) + ")");
     }
-    if (beta == 0 || m() == 0 || n() == 0) {
+    if (beta == 0 || m_ == 0 || n_ == 0) {
       return;
     }
-    const bool is_bias = beta == 1 && input.dimensions > 0;
-    const auto is_packed = [&](std::int64_t dimension) {
-      return input.sizes[dimension] == 1 || input.strides[dimension] == 1;
-    };
-    if (is_bias && rows == 1 && columns == n() && is_packed(input.dimensions - 1)) {
-      use_bias(TUNEDGEMM_BIAS_PER_COLUMN, input);
-    } else if (is_bias && input.dimensions == 2 && columns == 1 && rows == m() && is_packed(0)) {
-      use_bias(TUNEDGEMM_BIAS_PER_ROW, input);
-    } else {
-      add_matrix(input, beta, rows == m() && columns == n() && input.dimensions == 2);
+    if (beta == 1 && bias_of(view, m_, n_)) {
+      bias_ = view;
+      return;
+    }
+    scalars_.beta = beta;
+    if (view.dimensions == 2 && rows == m_ && columns == n_ && layout_of(view)) {
+      c_ = view;
+    } else {  // broadcast, or strided otherwise: the product is added to a copy
+      copy(input, written());
     }
   }
 
   void set_scales(Operand& scale_a, Operand& scale_b) {
-    buffers_.scale_a = scale_of(scale_a);
-    buffers_.scale_b = scale_of(scale_b);
+    scale_a.read(), scale_b.read();
+    scale_a_ = as_it_is(scale_a), scale_b_ = as_it_is(scale_b);
   }
 
   /// Whether a kernel is ready under the policy, as found when it was first asked.
   bool is_served(std::string_view policy) const {
     const std::shared_ptr<tunedgemm_context> context = context_of(device_);
-    return PerProcess<Answers>::get().of(context.get(), problem_, buffers_, policy_of_name(policy));
+    return PerProcess<Answers>::get().of(context.get(), call(), policy_of_name(policy));
   }
 
   /// Multiplies on the current stream, and gives the output to the caller.
   Tensor run() {
+    const Call ready = call();
     const std::shared_ptr<tunedgemm_context> context = context_of(device_);
-    if (tunedgemm_matmul(context.get(), &problem_, &buffers_, current_stream(device_)) !=
+    if (tunedgemm_matmul(context.get(), &ready.problem, &ready.buffers, current_stream(device_)) !=
         TUNEDGEMM_STATUS_OK) {
       fail(tunedgemm_error_message());
     }
@@ -455,15 +416,27 @@ class TorchProduct {
   }
 
  private:
+  static const View* pointer(const std::optional<View>& view) { return view ? &*view : nullptr; }
+
+  Call call() const {
+    return call_of({.a = &a_,
+                    .b = &b_,
+                    .d = &d_,
+                    .c = pointer(c_),
+                    .bias = pointer(bias_),
+                    .scale_a = pointer(scale_a_),
+                    .scale_b = pointer(scale_b_)},
+                   scalars_);
+  }
+
   static void copy(const Operand& from, const Operand& to) {
     check_torch(the_torch.aoti_torch_copy_(to.tensor.get(), from.tensor.get(), 0),
                 "copying a tensor");
   }
 
-  std::int32_t default_dtype() const { return the_torch.dtypes[result_type(problem_.type_a)]; }
+  const Operand& written() const { return scratch_.tensor ? scratch_ : *out_; }
 
-  void check_given(const Operand& out, const Extents& extents) const {
-    out.check_device(device_);
+  static void check_given(const Operand& out, const Extents& extents) {
     if (out.dimensions != extents.dimensions ||
         !std::equal(out.sizes, out.sizes + out.dimensions, extents.sizes.begin())) {
       fail("out has the shape " + out.shape() + ", but the product has the shape " +
@@ -474,50 +447,16 @@ class TorchProduct {
   // One of the inputs' type is converted.
   void read_addend(Operand& addend) const {
     addend.read();
-    addend.check_device(device_);
-    if (addend.dtype == out_->dtype) {
-      return;
-    }
-    if (addend.dtype == the_torch.dtypes[problem_.type_a]) {
+    if (addend.dtype != out_->dtype && addend.dtype == the_torch.dtypes[a_.type]) {
       addend.become_contiguous(out_->dtype);
-    } else {
-      fail(std::string(addend.name) + " must have the element type of the result");
     }
-  }
-
-  void use_bias(tunedgemm_bias kind, const Operand& bias) {
-    problem_.bias = kind;
-    buffers_.bias = bias.data();
-  }
-
-  void add_matrix(const Operand& input, double beta, bool is_whole) {
-    buffers_.beta = beta;
-    const std::optional<Placed> found = is_whole ? place(input, as_matrix) : std::nullopt;
-    if (found) {
-      problem_.order_c = found->layout.order, problem_.ldc = found->layout.leading_dimension;
-      buffers_.c = input.data();
-    } else {  // broadcast, or strided otherwise: the product is added to a copy
-      copy(input, scratch_.tensor ? scratch_ : *out_);
-      problem_.order_c = problem_.order_d, problem_.ldc = problem_.ldd;
-      buffers_.c = buffers_.d;
-    }
-  }
-
-  const float* scale_of(Operand& scale) const {
-    scale.read();
-    scale.check_device(device_);
-    const bool is_one = std::all_of(scale.sizes, scale.sizes + scale.dimensions,
-                                    [](auto size) { return size == 1; });
-    if (!is_one || scale.dtype != the_torch.dtypes[TUNEDGEMM_TYPE_F32]) {
-      fail(std::string(scale.name) + " of shape " + scale.shape() +
-           " must be a tensor of one float32; scales per row or block are not supported");
-    }
-    return static_cast<const float*>(scale.data());
   }
 
   Device device_;
-  tunedgemm_problem problem_;
-  tunedgemm_buffers buffers_;
+  Scalars scalars_;
+  View a_, b_, d_;
+  std::optional<View> c_, bias_, scale_a_, scale_b_;
+  std::int64_t m_ = 0, n_ = 0;
   Operand scratch_{"out", 0};
   Operand* out_ = nullptr;
 };
@@ -530,51 +469,59 @@ void read_matrices(Operand& a, Operand& b, std::int64_t dimensions) {
 
 Tensor mm(Operand a, Operand b, Target target) {
   read_matrices(a, b, 2);
-  TorchProduct product(a, as_matrix, b, as_matrix);
-  product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
-  return product.run();
+  TorchCall call(a, as_it_is, b, as_it_is);
+  call.set_output({2, {call.m(), call.n()}}, as_it_is, target);
+  return call.run();
 }
 
 Tensor bmm(Operand a, Operand b, Target target) {
   read_matrices(a, b, 3);
-  TorchProduct product(a, as_batch, b, as_batch);
-  product.set_output({3, {a.sizes[0], product.m(), product.n()}}, as_batch, target);
-  return product.run();
+  if (a.sizes[0] != b.sizes[0]) {
+    fail("a has " + std::to_string(a.sizes[0]) + " matrices, but b has " +
+         std::to_string(b.sizes[0]));
+  }
+  TorchCall call(a, as_it_is, b, as_it_is);
+  call.set_output({3, {a.sizes[0], call.m(), call.n()}}, as_it_is, target);
+  return call.run();
 }
 
 Tensor addmm(Operand input, Operand a, Operand b, StackValue beta, StackValue alpha,
              torch::String activation, Target target) {
   read_matrices(a, b, 2);
-  TorchProduct product(a, as_matrix, b, as_matrix);
-  product.set_activation(activation);
-  product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
-  product.add(input, std::bit_cast<double>(alpha), std::bit_cast<double>(beta));
-  return product.run();
+  TorchCall call(a, as_it_is, b, as_it_is);
+  call.set_activation(activation);
+  call.set_output({2, {call.m(), call.n()}}, as_it_is, target);
+  call.add(input, std::bit_cast<double>(alpha), std::bit_cast<double>(beta));
+  return call.run();
 }
 
 // input @ weight.T + bias; the output has the dimensions of the input.
-TorchProduct linear_product(Operand& input, Operand& weight, Operand& bias, Target& target) {
+TorchCall linear_call(Operand& input, Operand& weight, Operand& bias, Target& target) {
   input.read(), weight.read();
   weight.check_dimensions(2);
   if (input.dimensions == 0) {
     fail("input is a scalar; it must have at least one dimension");
   }
-  TorchProduct product(input, as_rows, weight, as_transposed);
+  if (input.sizes[input.dimensions - 1] != weight.sizes[1]) {
+    fail("input of shape " + input.shape() + " and weight of shape " + weight.shape() +
+         " cannot be multiplied");
+  }
+  TorchCall call(input, as_rows, weight, as_transposed);
   Extents extents{input.dimensions, {}};
   std::copy_n(input.sizes, input.dimensions, extents.sizes.begin());
-  extents.sizes[static_cast<std::size_t>(input.dimensions - 1)] = product.n();
-  product.set_output(extents, as_rows, target);
+  extents.sizes[static_cast<std::size_t>(input.dimensions - 1)] = call.n();
+  call.set_output(extents, as_rows, target);
   if (bias.tensor) {
-    product.set_bias(bias);
+    call.set_bias(bias);
   }
-  return product;
+  return call;
 }
 
 Tensor linear(Operand input, Operand weight, Operand bias, torch::String activation,
               Target target) {
-  TorchProduct product = linear_product(input, weight, bias, target);
-  product.set_activation(activation);
-  return product.run();
+  TorchCall call = linear_call(input, weight, bias, target);
+  call.set_activation(activation);
+  return call.run();
 }
 
 StackValue optional_of(Tensor tensor) {
@@ -618,13 +565,13 @@ Tensor served_linear(Operand& input, Operand& weight, Operand& bias, std::string
     return Tensor();
   }
   Target target{Operand("out", 0)};
-  std::optional<TorchProduct> product;
+  std::optional<TorchCall> call;
   try {
-    product.emplace(linear_product(input, weight, bias, target));
-  } catch (const std::runtime_error&) {
+    call.emplace(linear_call(input, weight, bias, target));
+  } catch (const std::exception&) {
     return Tensor();
   }
-  return product->is_served(policy) ? product->run() : Tensor();
+  return call->is_served(policy) ? call->run() : Tensor();
 }
 
 /// In its scope PyTorch records no gradient.
@@ -650,14 +597,14 @@ Tensor tuned_linear(Operand input, Operand weight, Operand bias, torch::String p
 Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand bias,
                  StackValue is_fast, Target target) {
   read_matrices(a, b, 2);
-  TorchProduct product(a, as_matrix, b, as_matrix);
-  product.set_numerics((is_fast & 1) != 0 ? TUNEDGEMM_NUMERICS_FAST : TUNEDGEMM_NUMERICS_PROMOTED);
-  product.set_output({2, {product.m(), product.n()}}, as_matrix, target);
-  product.set_scales(scale_a, scale_b);
+  TorchCall call(a, as_it_is, b, as_it_is);
+  call.set_numerics((is_fast & 1) != 0 ? TUNEDGEMM_NUMERICS_FAST : TUNEDGEMM_NUMERICS_PROMOTED);
+  call.set_output({2, {call.m(), call.n()}}, as_it_is, target);
+  call.set_scales(scale_a, scale_b);
   if (bias.tensor) {
-    product.set_bias(bias);
+    call.set_bias(bias);
   }
-  return product.run();
+  return call.run();
 }
 
 Operand optional_operand(const char* name, StackValue value) {

@@ -3,7 +3,11 @@
 #include <dlfcn.h>
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
+
+#include "runtime/python/element_types.h"
 
 namespace nb = nanobind;
 
@@ -46,14 +50,6 @@ void find_torch(const std::string& folder) {
   Torch torch{};
   FIND(aoti_torch_device_type_cpu);
   FIND(aoti_torch_device_type_cuda);
-  FIND(aoti_torch_dtype_float64);
-  FIND(aoti_torch_dtype_float32);
-  FIND(aoti_torch_dtype_float16);
-  FIND(aoti_torch_dtype_bfloat16);
-  FIND(aoti_torch_dtype_float8_e4m3fn);
-  FIND(aoti_torch_dtype_float8_e5m2);
-  FIND(aoti_torch_dtype_int8);
-  FIND(aoti_torch_dtype_int32);
   FIND(aoti_torch_delete_tensor_object);
   FIND(aoti_torch_get_dim);
   FIND(aoti_torch_get_sizes);
@@ -83,15 +79,12 @@ void find_torch(const std::string& folder) {
   }
   torch.cpu = torch.aoti_torch_device_type_cpu();
   torch.cuda = torch.aoti_torch_device_type_cuda();
-  torch.dtypes[0] = -1;
-  torch.dtypes[TUNEDGEMM_TYPE_F64] = torch.aoti_torch_dtype_float64();
-  torch.dtypes[TUNEDGEMM_TYPE_F32] = torch.aoti_torch_dtype_float32();
-  torch.dtypes[TUNEDGEMM_TYPE_F16] = torch.aoti_torch_dtype_float16();
-  torch.dtypes[TUNEDGEMM_TYPE_BF16] = torch.aoti_torch_dtype_bfloat16();
-  torch.dtypes[TUNEDGEMM_TYPE_E4M3] = torch.aoti_torch_dtype_float8_e4m3fn();
-  torch.dtypes[TUNEDGEMM_TYPE_E5M2] = torch.aoti_torch_dtype_float8_e5m2();
-  torch.dtypes[TUNEDGEMM_TYPE_S8] = torch.aoti_torch_dtype_int8();
-  torch.dtypes[TUNEDGEMM_TYPE_S32] = torch.aoti_torch_dtype_int32();
+  std::fill(std::begin(torch.dtypes), std::end(torch.dtypes), -1);
+  for (const ElementType& type : kElementTypes) {
+    std::int32_t (*number)() = nullptr;
+    find(library, ("aoti_torch_dtype_" + std::string(type.name)).c_str(), number);
+    torch.dtypes[type.type] = number();
+  }
   the_torch = torch;
 }
 #undef FIND

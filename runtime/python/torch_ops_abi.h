@@ -32,14 +32,6 @@ using Status = std::int32_t;  ///< 0 if the call succeeded
 struct Functions {
   std::int32_t (*aoti_torch_device_type_cpu)();
   std::int32_t (*aoti_torch_device_type_cuda)();
-  std::int32_t (*aoti_torch_dtype_float64)();
-  std::int32_t (*aoti_torch_dtype_float32)();
-  std::int32_t (*aoti_torch_dtype_float16)();
-  std::int32_t (*aoti_torch_dtype_bfloat16)();
-  std::int32_t (*aoti_torch_dtype_float8_e4m3fn)();
-  std::int32_t (*aoti_torch_dtype_float8_e5m2)();
-  std::int32_t (*aoti_torch_dtype_int8)();
-  std::int32_t (*aoti_torch_dtype_int32)();
 
   Status (*aoti_torch_delete_tensor_object)(TensorObject* tensor);
   Status (*aoti_torch_get_dim)(TensorObject* tensor, std::int64_t* dimensions);

@@ -73,7 +73,7 @@ def test_a_second_interrupt_ends_prepare_and_the_process(tmp_path):
     program = textwrap.dedent("""
         import sys, tunedgemm
         def show(state):
-            print(state.product, flush=True)
+            print(state.problem, flush=True)
         problem = {"a": (1777, 1191), "b": (1191, 1333), "dtype": "float64"}
         context = tunedgemm.Context("host", rigor="normal")
         tunedgemm.prepare([problem], progress=show, policy="tune", context=context)

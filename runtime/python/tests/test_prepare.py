@@ -141,15 +141,15 @@ def test_progress_is_reported():
 def test_the_line_fits_the_terminal():
     state = _progress.State(11, 40, "llama.qkv 4096x6144x4096 bf16", 31.4, 3670.0)
     assert (
-        _progress.text_of(state, 100, state.product)
+        _progress.text_of(state, 100, state.problem)
         == "12/40 llama.qkv 4096x6144x4096 bf16  0:31 elapsed, 1:01:10 left"
     )
     assert (
-        _progress.text_of(state, 50, state.product)
+        _progress.text_of(state, 50, state.problem)
         == "12/40 llama.qkv 4096x…  0:31 elapsed, 1:01:10 left"
     )
     for width in range(60):
-        assert len(_progress.text_of(state, width, state.product)) <= width
+        assert len(_progress.text_of(state, width, state.problem)) <= width
 
 
 def test_nothing_is_drawn_beside_a_terminal(capfd):

@@ -88,7 +88,7 @@ SHARED = numpy.ones((8, 8), "float32")
         (
             lambda: tunedgemm.matmul(A, B, activation="swish"),
             ValueError,
-            "activation is 'swish'; it may be one of: none, relu",
+            'activation is "swish"; expected none, relu',
         ),
         (
             lambda: tunedgemm.matmul(A, B, numerics="fast"),

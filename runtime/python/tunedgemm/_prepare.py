@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -14,7 +15,6 @@ from typing import IO, Any, Callable, Union, overload
 
 from . import _arrays, _core
 from ._errors import Error, InvalidArgumentError, NoDeviceError
-from ._placeholders import Placeholder
 from ._products import plan
 from ._programs import path_of
 from ._progress import Line, Progress, in_thread
@@ -49,13 +49,15 @@ def prepare(
     problems: dicts of arguments of plan(), or tuples (a, b). Shapes and a type may replace the
         arrays and need no memory: ((512, 4096), (4096, 1024), "bfloat16") or
         {"a": (512, 4096), "b": (4096, 1024), "dtype": "bfloat16", "layout": "nt", "name": "qkv"}.
-        layout has a letter for a and for b: t if the matrix is stored transposed, else n.
+        layout has a letter for a and for b: t if the matrix is stored transposed, else n. A problem
+        may also be a text, with the fields of a list of shapes:
+        "types=bf16 layout=nt m=512 n=1024 k=4096", or {"problem": text, "device": "cuda:1"}.
         device is "host", "cuda" or "cuda:1". The default is the context's device; without a
         context, the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too;
         c must be an array, unless it is out. The path of a list file is passed to tune_all(), and
         its rows are returned.
     progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable
-        gets a named tuple (done, total, product, elapsed, left) when each problem begins, and at
+        gets a named tuple (done, total, problem, elapsed, left) when each problem begins, and at
         the end.
     policy, context: as for plan().
 
@@ -88,18 +90,22 @@ def _plan(
     text: str, arguments: dict[str, Any], policy: str, context: _core.Context | None
 ) -> _core.Plan:
     try:
+        if "problem" in arguments:
+            return _core.Plan.of_text(**{"policy": policy, "context": context, **arguments})
         return plan(**{"policy": policy, "context": context, **arguments})
     except (Error, TypeError, ValueError) as error:
         raise type(error)(f"{text}: {error}") from error
 
 
 def _named(problem: Any) -> dict[str, Any]:
+    if isinstance(problem, str):
+        return {"problem": problem}
     if isinstance(problem, Mapping):
         return dict(problem)
     if not isinstance(problem, (tuple, list)) or len(problem) not in (2, 3):
         raise TypeError(
-            f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), or two "
-            "shapes and a type"
+            f"a problem is {problem!r}; give a dict of arguments of plan(), a tuple (a, b), two "
+            "shapes and a type, or a text"
         )
     return dict(zip(("a", "b", "dtype"), problem))
 
@@ -109,7 +115,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _lacks_device(arguments: Mapping[str, Any]) -> bool:
-    return _is_shape(arguments.get("a")) and "device" not in arguments
+    return "device" not in arguments and ("problem" in arguments or _is_shape(arguments.get("a")))
 
 
 def _first_device() -> str:
@@ -122,6 +128,8 @@ def _first_device() -> str:
 
 def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]:
     """The arguments of plan(), with placeholders in place of shapes."""
+    if "problem" in arguments:
+        return {"device": device, **arguments}
     shapes = {name for name in ("a", "b") if _is_shape(arguments.get(name))}
     if not shapes:
         return arguments
@@ -152,31 +160,25 @@ def _with_placeholders(arguments: dict[str, Any], device: str) -> dict[str, Any]
     result_type = (
         _core.result_type(dtype) if result_type is None else _arrays.name_of_type(result_type)
     )
-    a, b = arguments["a"], arguments["b"]
-    arguments.setdefault("out", _shape_of_result(a, b))
     arguments["a"], arguments["b"] = (
-        Placeholder(shape, dtype, device, order == "t") for shape, order in zip((a, b), layout)
+        _core.Placeholder(arguments[name], dtype, device, transposed=order == "t")
+        for name, order in zip("ab", layout)
     )
+    if "out" not in arguments:
+        with contextlib.suppress(ValueError):  # plan() says what is wrong
+            arguments["out"] = _core.shape_of_result(arguments["a"], arguments["b"])
     for name in MAY_BE_SHAPES:
         if _is_shape(arguments.get(name)):
-            arguments[name] = Placeholder(
+            arguments[name] = _core.Placeholder(
                 arguments[name], TYPES_OF_SCALES.get(name, result_type), device
             )
     return arguments
 
 
-def _shape_of_result(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    if not (2 <= len(a) <= 3 and 2 <= len(b) <= 3):
-        raise ValueError(
-            f"a and b have the shapes {tuple(a)} and {tuple(b)}; give (M, K) and (K, N), or "
-            "batches of them with 3 dimensions"
-        )
-    batches = [shape[0] for shape in (a, b) if len(shape) == 3]
-    return (*([max(batches)] if batches else []), a[-2], b[-1])
-
-
 def _text_of(arguments: Mapping[str, Any]) -> str:
     """The problem in a line, such as "llama.qkv 4096x6144x4096 bfloat16"."""
+    if "problem" in arguments:
+        return str(arguments.get("name") or arguments["problem"])
     a: Any = arguments.get("a")
     b: Any = arguments.get("b")
     try:

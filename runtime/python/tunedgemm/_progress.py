@@ -16,7 +16,7 @@ class State(NamedTuple):
 
     done: int
     total: int
-    product: str  # the problem or shape that begins or ends; empty at the end of prepare
+    problem: str  # the problem or shape that begins or ends; empty at the end of prepare
     elapsed: float  # seconds
     left: float | None  # seconds, estimated; None before the first one is done
 

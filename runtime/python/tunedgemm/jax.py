@@ -30,18 +30,6 @@ except ImportError as error:
 __all__ = ["matmul"]
 
 _TARGET = "tunedgemm_matmul"
-# Element types of A with those of the result, the default first.
-_RESULTS = {
-    "float64": ("float64",),
-    "float32": ("float32", "float16", "bfloat16"),
-    "float16": ("float16", "float32", "bfloat16"),
-    "bfloat16": ("bfloat16", "float32", "float16"),
-    "float8_e4m3fn": ("float16", "float32", "bfloat16"),
-    "float8_e5m2": ("float16", "float32", "bfloat16"),
-    "int8": ("int32",),
-}
-_ACTIVATIONS, _NUMERICS = _core.activations, _core.numerics
-_NO_BIAS, _BIAS_PER_ROW, _BIAS_PER_COLUMN = range(3)
 
 
 def _register(version, handlers):
@@ -85,7 +73,7 @@ class _Options(NamedTuple):
 
 
 class _Operands(NamedTuple):
-    """a, b and c have 3 dimensions. bias is (1, N) or (1, M, 1), a scale (1, 1)."""
+    """In a custom call each has 3 dimensions: bias is (1, 1, N) or (1, M, 1), a scale (1, 1, 1)."""
 
     a: jax.Array
     b: jax.Array
@@ -153,8 +141,6 @@ def matmul(
             array is not None or name in ("a", "b")
         ):
             raise TypeError(f"{name} is a {type(array).__name__}; pass an array of JAX or numpy")
-    _check_name("activation", activation, _ACTIVATIONS)
-    _check_name("numerics", numerics, _NUMERICS)
     options = _Options(
         activation,
         "" if out_dtype is None else numpy.dtype(out_dtype).name,
@@ -166,11 +152,6 @@ def matmul(
         bool(transpose_b),
     )
     return _matmul(options, _Operands(a, b, c, bias, scale_a, scale_b))
-
-
-def _check_name(argument, name, names):
-    if name not in names:
-        raise ValueError(f"{argument} is '{name}'; it may be one of: {', '.join(names)}")
 
 
 def _number(argument: str, value: Any) -> float:
@@ -185,118 +166,71 @@ def _number(argument: str, value: Any) -> float:
 @functools.partial(jax.jit, static_argnums=0)
 def _matmul(options, operands):
     """matmul() with the types of its arguments known."""
-    options, operands = _check_types(options, operands)
+    options, operands = _checked(options, operands)
     is_batched = 3 in (operands.a.ndim, operands.b.ndim)
-    d = _product(options, _varying_alike(_normalized(options, operands)))
+    d = _product(options, _varying_alike(_as_batches(operands)))
     return d if is_batched else d[0]
 
 
-def _check_types(options, operands):
-    a, b = operands.a.dtype.name, operands.b.dtype.name
-    for name, dtype in (("a", a), ("b", b)):
-        if dtype not in _RESULTS:
-            raise ValueError(f"{name} has elements of {dtype}; supported are {', '.join(_RESULTS)}")
-    if a != b and not (a.startswith("float8") and b.startswith("float8")):
-        raise ValueError(
-            f"a has elements of {a}, but b of {b}; they must be the same, except for float8"
-        )
-    out = options.out_dtype or _RESULTS[a][0]
-    if out not in _RESULTS[a]:
-        raise ValueError(f"out_dtype is {out}, but {a} gives {' or '.join(_RESULTS[a])}")
-    choices = {"float32": ("ieee", "tf32", "emulated")}.get(
-        a, ("fast", "promoted") if a.startswith("float8") else ("ieee",)
-    )
-    if options.numerics not in ("default", *choices):
-        raise ValueError(
-            f"numerics is '{options.numerics}', but for {a} it may be one of: default, "
-            f"{', '.join(choices)}"
-        )
-    for name in ("c", "bias"):
-        array = getattr(operands, name)
-        if array is not None and array.dtype.name != out:
-            raise ValueError(
-                f"{name} has elements of {array.dtype.name}, but must have those of the result, "
-                f"{out}"
-            )
+def _checked(options, operands):
+    """The arguments without a c that is not read, and with the element type of the result. Raises
+    ValueError with the library's sentence if they do not fit together."""
     if options.beta == 0:
         operands = operands._replace(c=None)
     elif operands.c is None:
         raise ValueError(f"beta is {options.beta}, so c must be given: the product is added to it")
-    return options._replace(out_dtype=out), operands
+
+    def placeholder(name, array, transposed=False):
+        shape = (*array.shape[:-2], *array.shape[:-3:-1]) if transposed else array.shape
+        return _core.Placeholder(shape, array.dtype.name, transposed=transposed, name=name)
+
+    a = placeholder("a", operands.a, options.transpose_a)
+    b = placeholder("b", operands.b, options.transpose_b)
+    others = {
+        name: placeholder(name, array)
+        for name, array in operands._asdict().items()
+        if array is not None and name not in "ab"
+    }
+    options = options._replace(out_dtype=options.out_dtype or _core.result_type(a.dtype))
+    out = _core.Placeholder(_core.shape_of_result(a, b), options.out_dtype)
+    _core.problem_text(
+        a,
+        b,
+        out,
+        activation=options.activation,
+        beta=options.beta,
+        numerics=options.numerics,
+        **others,
+    )
+    return options, operands
 
 
-def _normalized(options, operands):
-    """Checks the shapes, and adds the dimensions that the custom call expects."""
-    a, b = _matrices("a", operands.a), _matrices("b", operands.b)
-    (m, k), (rows_of_b, n) = _extents(options, a, b)
-    if k != rows_of_b:
-        raise ValueError(
-            f"a of shape {_shown(operands.a, options.transpose_a)} has {k} columns, but b of shape "
-            f"{_shown(operands.b, options.transpose_b)} has {rows_of_b} rows"
-        )
-    batch = _batch(a, b)
-    _check_batch("a", a, batch)
-    _check_batch("b", b, batch)
-    c = operands.c
-    if c is not None:
-        c = _matrices("c", c)
-        if c.shape[1:] != (m, n):
-            raise ValueError(
-                f"c has the shape {operands.c.shape}, but the product has {m} rows and {n} columns"
-            )
-        _check_batch("c", c, batch)
-    scales = (_scale(name, getattr(operands, name)) for name in ("scale_a", "scale_b"))
-    return _Operands(a, b, c, _bias(operands.bias, m, n), *scales)
+def _as_batches(operands):
+    """The operands with the three dimensions that the custom call expects."""
 
+    def as_batch(array):
+        return array if array is None or array.ndim == 3 else array[None]
 
-def _shown(array, is_transposed):
-    return f"{array.shape}, transposed," if is_transposed else f"{array.shape}"
-
-
-def _matrices(name, array):
-    if array.ndim not in (2, 3):
-        raise ValueError(
-            f"{name} has the shape {array.shape}; it must be a matrix, or a batch of matrices with "
-            "3 dimensions"
-        )
-    return array if array.ndim == 3 else array[None]
+    bias = operands.bias
+    return _Operands(
+        as_batch(operands.a),
+        as_batch(operands.b),
+        as_batch(operands.c),
+        bias if bias is None else bias.reshape(1, -1, bias.shape[-1]),
+        *(one if one is None else one.reshape(1, 1, 1) for one in operands[-2:]),
+    )
 
 
 def _extents(options, a, b):
     """((M, K), (K, N))."""
-    return a.shape[:-3:-1] if options.transpose_a else a.shape[-2:], b.shape[
-        :-3:-1
-    ] if options.transpose_b else b.shape[-2:]
+    return (
+        a.shape[:-3:-1] if options.transpose_a else a.shape[-2:],
+        b.shape[:-3:-1] if options.transpose_b else b.shape[-2:],
+    )
 
 
 def _batch(a: jax.Array, b: jax.Array) -> int:
     return 0 if 0 in (a.shape[0], b.shape[0]) else max(a.shape[0], b.shape[0])
-
-
-def _check_batch(name, array, batch):
-    if array.shape[0] not in (1, batch):
-        raise ValueError(f"{name} has {array.shape[0]} matrices, but the batch has {batch}")
-
-
-def _bias(bias, m, n):
-    if bias is None:
-        return None
-    if bias.shape == (m, 1):
-        return bias[None]
-    if bias.shape not in ((n,), (1, n)):
-        raise ValueError(
-            f"bias has the shape {bias.shape}; it must be ({n},) for a value per column, or ({m}, "
-            "1) for a value per row"
-        )
-    return bias.reshape(1, n)
-
-
-def _scale(name, scale):
-    if scale is None:
-        return None
-    if scale.size != 1 or scale.dtype != numpy.float32:
-        raise ValueError(f"{name} must be an array of one float32")
-    return scale.reshape(1, 1)
 
 
 def _varying_alike(operands):
@@ -324,22 +258,19 @@ def _product(options, operands):
 def _custom_call(options, operands):
     a, b, c, bias, scale_a, scale_b = operands
     (m, _), (_, n) = _extents(options, a, b)
-    which_bias = _NO_BIAS if bias is None else _BIAS_PER_COLUMN if bias.ndim == 2 else _BIAS_PER_ROW
     attributes = {
-        "activation": numpy.int32(_ACTIVATIONS[options.activation]),
-        "bias": numpy.int32(which_bias),
-        "numerics": numpy.int32(_NUMERICS[options.numerics]),
-        "order_a": numpy.int32(options.transpose_a),
-        "order_b": numpy.int32(options.transpose_b),
+        "activation": options.activation,
+        "numerics": options.numerics,
+        "transpose_a": options.transpose_a,
+        "transpose_b": options.transpose_b,
         "has_c": c is not None,
+        "has_bias": bias is not None,
         "has_scale_a": scale_a is not None,
         "has_scale_b": scale_b is not None,
         "alpha": numpy.float64(options.alpha),
         "beta": numpy.float64(options.beta),
         "slope": numpy.float64(options.slope),
     }
-    if which_bias == _BIAS_PER_ROW:
-        bias = bias[..., 0]
     arrays = (one for one in (a, b, c, bias, scale_a, scale_b) if one is not None)
     result = _result((_batch(a, b), m, n), options.out_dtype, a)
     return jax.ffi.ffi_call(_TARGET, result, vmap_method="expand_dims")(*arrays, **attributes)
@@ -373,13 +304,7 @@ def _backward(options, operands, gradient):
             a=_gradient_of_a(plain, operands, dz, factors),
             b=_gradient_of_b(plain, operands, dz, factors),
             c=None if operands.c is None else _summed(options.beta * dz, operands.c),
-            bias=None
-            if operands.bias is None
-            else _summed(
-                dz,
-                operands.bias if operands.bias.ndim == 3 else operands.bias[:, None, :],
-                operands.bias.shape,
-            ),
+            bias=None if operands.bias is None else _summed(dz, operands.bias),
             scale_a=_gradient_of_scale(plain, operands, dz, "scale_a"),
             scale_b=_gradient_of_scale(plain, operands, dz, "scale_b"),
         ),
@@ -417,10 +342,10 @@ def _through_activation(options, operands, gradient):
     return jax.vjp(activation, z)[1](gradient)[0]
 
 
-def _summed(gradient, like, shape=None):
+def _summed(gradient, like):
     """The gradient, summed over the dimensions in which `like` was broadcast."""
     shared = tuple(i for i, extent in enumerate(like.shape) if extent == 1 != gradient.shape[i])
-    return jnp.sum(gradient, shared, keepdims=True).astype(like.dtype).reshape(shape or like.shape)
+    return jnp.sum(gradient, shared, keepdims=True).astype(like.dtype)
 
 
 def _gradient_product(options, left, right, like, transpose_a, transpose_b, factors):

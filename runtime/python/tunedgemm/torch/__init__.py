@@ -47,9 +47,9 @@ raise NotImplementedError, as do tensors that are not dense and strided."""
 from typing import Any
 
 from ._patch import patch, unpatch
-from ._record import Product, Shapes, record
+from ._record import Problem, Shapes, record
 
-__all__ = ["Product", "Shapes", "external_matmul", "patch", "record", "unpatch"]
+__all__ = ["Problem", "Shapes", "external_matmul", "patch", "record", "unpatch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,213 @@
+#include "runtime/python/call.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tunedgemm::python {
+namespace {
+
+struct Matrix {
+  Layout layout;
+  std::int64_t batch = 1;  ///< 1 also for a single matrix
+  std::int64_t batch_stride = 0;
+};
+
+void check_dimensions(const View& view) {
+  if (view.dimensions != 2 && view.dimensions != 3) {
+    refuse(std::string(view.name) + " has the shape " + view.shape() +
+           "; it must be a matrix, or a batch of matrices with 3 dimensions");
+  }
+}
+
+std::int64_t batch_of(const View& view) {
+  return view.dimensions == 3 ? view.size(0) : 1;
+}
+
+// The number of products, for which a batch of one is repeated.
+std::int64_t products_of(const View& a, const View& b) {
+  return batch_of(a) == 0 || batch_of(b) == 0 ? 0 : std::max(batch_of(a), batch_of(b));
+}
+
+// A single matrix is used for each index of the batch.
+Matrix matrix_of(const View& view, std::int64_t batch) {
+  const std::string name(view.name);
+  check_dimensions(view);
+  const std::optional<Layout> layout = layout_of(view);
+  if (!layout) {
+    refuse(name + " of shape " + view.shape() + " has strides of " +
+           std::to_string(view.stride(view.dimensions - 2)) + " and " +
+           std::to_string(view.stride(view.dimensions - 1)) +
+           " elements; the elements of its rows or of its columns must be consecutive, and rows or "
+           "columns must not overlap: pass a copy");
+  }
+  Matrix matrix{.layout = *layout, .batch = batch_of(view)};
+  if (matrix.batch != batch && matrix.batch != 1) {
+    refuse(name + " has " + std::to_string(matrix.batch) + " matrices, but the batch has " +
+           std::to_string(batch));
+  }
+  const std::int64_t stride = view.dimensions == 3 ? view.stride(0) : 0;
+  if (stride < 0) {
+    refuse(name + " has a batch stride of " + std::to_string(stride) +
+           " elements; it must not be negative: pass a copy");
+  }
+  const bool is_packed = layout->leading_dimension == 0 && stride == view.rows() * view.columns();
+  if (batch != 1 && (matrix.batch == 1 || stride == 0)) {
+    matrix.batch_stride = TUNEDGEMM_BROADCAST;
+  } else if (batch != 1 && !is_packed) {
+    matrix.batch_stride = stride;
+  }
+  return matrix;
+}
+
+void check_extents(const View& view, std::int64_t rows, std::int64_t columns) {
+  if (view.rows() != rows || view.columns() != columns) {
+    refuse(std::string(view.name) + " has the shape " + view.shape() + ", but the product has " +
+           std::to_string(rows) + " rows and " + std::to_string(columns) + " columns");
+  }
+}
+
+const float* scale_of(const View* scale, const View& a) {
+  if (scale == nullptr) {
+    return nullptr;
+  }
+  check_device(*scale, a);
+  if (scale->elements() != 1 || scale->type != TUNEDGEMM_TYPE_F32) {
+    refuse(std::string(scale->name) + " must be an array of one float32; its shape is " +
+           scale->shape());
+  }
+  return static_cast<const float*>(scale->data);
+}
+
+void set_matrices(const View& a, const View& b, const View& d, Call& call) {
+  check_device(b, a);
+  check_device(d, a);
+  const std::vector<std::int64_t> shape = shape_of_result(a, b);
+  const std::int64_t m = a.rows(), n = b.columns(), products = products_of(a, b);
+  const Matrix left = matrix_of(a, products), right = matrix_of(b, products);
+  check_dimensions(d);
+  check_extents(d, m, n);
+  if (batch_of(d) != products || d.dimensions != static_cast<int>(shape.size())) {
+    refuse(std::string(d.name) + " has the shape " + d.shape() + ", but there are " +
+           std::to_string(products) + " products" + (shape.size() == 3 ? " in a batch" : ""));
+  }
+  const Matrix result = matrix_of(d, products);
+
+  tunedgemm_problem& problem = call.problem;
+  tunedgemm_problem_init(&problem, m, n, a.columns(), a.type, b.type, d.type);
+  problem.batch = products;
+  problem.order_a = left.layout.order, problem.lda = left.layout.leading_dimension;
+  problem.order_b = right.layout.order, problem.ldb = right.layout.leading_dimension;
+  problem.order_d = result.layout.order, problem.ldd = result.layout.leading_dimension;
+  problem.batch_stride_a = left.batch_stride, problem.batch_stride_b = right.batch_stride;
+  problem.batch_stride_d = result.batch_stride;
+  call.buffers.a = a.data, call.buffers.b = b.data, call.buffers.d = d.data;
+}
+
+void set_c(const View* c, const View& a, const View& d, double beta, Call& call) {
+  tunedgemm_problem& problem = call.problem;
+  if (c != nullptr) {
+    check_device(*c, a);
+    const Matrix matrix = matrix_of(*c, problem.batch);
+    check_extents(*c, problem.m, problem.n);
+    check_type(*c, d);
+    problem.order_c = matrix.layout.order, problem.ldc = matrix.layout.leading_dimension;
+    problem.batch_stride_c = matrix.batch_stride;
+    call.buffers.c = c->data;
+  } else if (beta != 0) {
+    problem.order_c = problem.order_d, problem.ldc = problem.ldd;
+    problem.batch_stride_c = problem.batch_stride_d;
+    call.buffers.c = call.buffers.d;
+  }
+}
+
+void set_bias(const View& bias, const View& a, const View& d, Call& call) {
+  check_device(bias, a);
+  check_type(bias, d);
+  const std::int64_t m = call.problem.m, n = call.problem.n;
+  const std::optional<tunedgemm_bias> kind = bias_of(bias, m, n);
+  if (!kind) {
+    refuse(std::string(bias.name) + " has the shape " + bias.shape() +
+           "; it must be packed, with the shape (" + std::to_string(n) +
+           ",) for a value per column, or (" + std::to_string(m) + ", 1) for a value per row");
+  }
+  call.problem.bias = *kind;
+  call.buffers.bias = bias.data;
+}
+
+}  // namespace
+
+void check_device(const View& view, const View& a) {
+  const auto name = [](int device) {
+    return device == kHost ? std::string("the CPU") : "GPU " + std::to_string(device);
+  };
+  if (view.device != a.device) {
+    refuse(std::string(view.name) + " is on another device than " + std::string(a.name) + ": on " +
+           name(view.device) + ", not on " + name(a.device));
+  }
+}
+
+void check_type(const View& view, const View& d) {
+  if (view.type != d.type) {
+    refuse(std::string(view.name) + " must have the element type of " + std::string(d.name));
+  }
+}
+
+std::vector<std::int64_t> shape_of_result(const View& a, const View& b) {
+  check_dimensions(a);
+  check_dimensions(b);
+  if (a.columns() != b.rows()) {
+    refuse(std::string(a.name) + " of shape " + a.shape() + " has " + std::to_string(a.columns()) +
+           " columns, but " + std::string(b.name) + " of shape " + b.shape() + " has " +
+           std::to_string(b.rows()) + " rows");
+  }
+  if (a.dimensions == 2 && b.dimensions == 2) {
+    return {a.rows(), b.columns()};
+  }
+  return {products_of(a, b), a.rows(), b.columns()};
+}
+
+std::optional<tunedgemm_bias> bias_of(const View& bias, std::int64_t m, std::int64_t n) {
+  const auto fits = [&](int dimension, std::int64_t extent) {
+    return bias.size(dimension) == extent && (extent <= 1 || bias.stride(dimension) == 1);
+  };
+  const int last = bias.dimensions - 1;
+  if (last == 1 && bias.size(1) == 1 && fits(0, m)) {
+    return TUNEDGEMM_BIAS_PER_ROW;
+  }
+  if ((last == 0 || (last == 1 && bias.size(0) == 1)) && fits(last, n)) {
+    return TUNEDGEMM_BIAS_PER_COLUMN;
+  }
+  return std::nullopt;
+}
+
+Call call_of(const Operands& operands, const Scalars& scalars) {
+  const View &a = *operands.a, &d = *operands.d;
+  Call call;
+  tunedgemm_buffers_init(&call.buffers);
+  set_matrices(a, *operands.b, d, call);
+  set_c(operands.c, a, d, scalars.beta, call);
+  if (operands.bias != nullptr) {
+    set_bias(*operands.bias, a, d, call);
+  }
+  call.problem.activation = scalars.activation;
+  call.problem.numerics = scalars.numerics;
+  call.buffers.alpha = scalars.alpha, call.buffers.beta = scalars.beta;
+  call.buffers.slope = static_cast<float>(scalars.slope);
+  call.buffers.scale_a = scale_of(operands.scale_a, a);
+  call.buffers.scale_b = scale_of(operands.scale_b, a);
+  return call;
+}
+
+tunedgemm_type result_type(tunedgemm_type type_of_a) {
+  switch (type_of_a) {
+    case TUNEDGEMM_TYPE_E4M3:
+    case TUNEDGEMM_TYPE_E5M2:
+      return TUNEDGEMM_TYPE_F16;
+    case TUNEDGEMM_TYPE_S8:
+      return TUNEDGEMM_TYPE_S32;
+    default:
+      return type_of_a;
+  }
+}
+
+}  // namespace tunedgemm::python
