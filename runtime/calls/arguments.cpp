@@ -21,8 +21,9 @@ std::string_view name_of(std::int32_t number) {
   return name(static_cast<Enum>(number));
 }
 
-std::string_view name_of_numerics(std::int32_t number) {
-  return number == TUNEDGEMM_NUMERICS_DEFAULT ? "default" : name_of<Numerics>(number);
+template <>
+std::string_view name_of<Numerics>(std::int32_t number) {
+  return number == TUNEDGEMM_NUMERICS_DEFAULT ? "default" : name(static_cast<Numerics>(number));
 }
 
 std::string_view name_of_policy(std::int32_t number) {
@@ -64,26 +65,6 @@ void refuse_unknown(std::string_view what, std::int32_t number, NameOf name_of) 
   }
   refuse(sentence);
 }
-
-struct NumberedMember {
-  std::string_view what;
-  std::int32_t CallKey::*number;
-  NameOf name_of;
-};
-
-constexpr NumberedMember kNumberedMembers[] = {
-    {"type_a of the problem", &CallKey::type_a, name_of<DataType>},
-    {"type_b of the problem", &CallKey::type_b, name_of<DataType>},
-    {"type_d of the problem", &CallKey::type_d, name_of<DataType>},
-    {"order_a of the problem", &CallKey::order_a, name_of<Order>},
-    {"order_b of the problem", &CallKey::order_b, name_of<Order>},
-    {"order_c of the problem", &CallKey::order_c, name_of<Order>},
-    {"order_d of the problem", &CallKey::order_d, name_of<Order>},
-    {"activation of the problem", &CallKey::activation, name_of<Activation>},
-    {"bias of the problem", &CallKey::bias, name_of<Bias>},
-    {"numerics of the problem", &CallKey::numerics, name_of_numerics},
-    {"launch regime of the plan", &CallKey::launch_regime, name_of<LaunchRegime>},
-};
 
 // The size of every version of a struct is a multiple of the struct's alignment.
 template <class Struct>
@@ -284,10 +265,16 @@ PlanOptions checked_options(const tunedgemm_plan_options* caller_options) {
 }
 
 CheckedCall checked_call(const CallKey& key) {
-  for (const NumberedMember& member : kNumberedMembers) {
-    refuse_unknown(member.what, key.*member.number, member.name_of);
-  }
-  Problem problem = to_problem(key);
+  refuse_unknown("launch regime of the plan", key.launch_regime, name_of<LaunchRegime>);
+  Problem problem = written_problem(key);
+  pair_members(key.problem, problem, [](const char* name, std::int64_t number, const auto& member) {
+    using Member = std::remove_cvref_t<decltype(member)>;
+    if constexpr (std::is_enum_v<Member>) {
+      refuse_unknown(std::string(name) + " of the problem", static_cast<std::int32_t>(number),
+                     name_of<Member>);
+    }
+  });
+  problem = completed(problem);
   if (const std::string reason = why_not(problem); !reason.empty()) {
     refuse(reason);
   }

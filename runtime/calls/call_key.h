@@ -16,14 +16,9 @@
 
 namespace tunedgemm::internal {
 
-/// The problem as the caller describes it, not canonical.
+/// The problem as the caller describes it, not canonical, with what matters of the buffers.
 struct CallKey {
-  std::int64_t m, n, k, batch;
-  std::int64_t lda, ldb, ldc, ldd;
-  std::int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
-  std::int32_t type_a, type_b, type_d;
-  std::int32_t order_a, order_b, order_c, order_d;
-  std::int32_t activation, bias, numerics;
+  tunedgemm_problem problem;
   std::int32_t launch_regime;  ///< of the plan
   std::int32_t zero;           ///< explicit padding, because all bytes are compared and hashed
   std::uint32_t alignments;    ///< of the pointers a, b, c, d: 1, 2, 4, 8 or 16, 8 bits each
@@ -75,69 +70,46 @@ inline std::uint32_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
 /// The key of a call. Precondition: `problem` and `buffers` are structs of this library's version.
 inline CallKey call_key(const tunedgemm_problem& problem,
                         const tunedgemm_buffers& buffers) noexcept {
-  CallKey key;
-  key.m = problem.m;
-  key.n = problem.n;
-  key.k = problem.k;
-  key.batch = problem.batch;
-  key.lda = problem.lda;
-  key.ldb = problem.ldb;
-  key.ldc = problem.ldc;
-  key.ldd = problem.ldd;
-  key.batch_stride_a = problem.batch_stride_a;
-  key.batch_stride_b = problem.batch_stride_b;
-  key.batch_stride_c = problem.batch_stride_c;
-  key.batch_stride_d = problem.batch_stride_d;
-  key.type_a = problem.type_a;
-  key.type_b = problem.type_b;
-  key.type_d = problem.type_d;
-  key.order_a = problem.order_a;
-  key.order_b = problem.order_b;
-  key.order_c = problem.order_c;
-  key.order_d = problem.order_d;
-  key.activation = problem.activation;
-  key.bias = problem.bias;
-  key.numerics = problem.numerics;
-  key.launch_regime = TUNEDGEMM_LAUNCH_REGIME_ISOLATED;
-  key.zero = 0;
-  key.alignments = alignments_of(buffers, !(buffers.beta == 0));
-  key.scalars = scalars_of(buffers);
-  return key;
+  return {.problem = problem,
+          .launch_regime = TUNEDGEMM_LAUNCH_REGIME_ISOLATED,
+          .zero = 0,
+          .alignments = alignments_of(buffers, !(buffers.beta == 0)),
+          .scalars = scalars_of(buffers)};
 }
 
-/// Calls `pair` for each member of a tunedgemm_problem or CallKey, with the member of a problem as
-/// written (problem_grammar.h) that has the same meaning.
-template <class Members, class Written, class Pair>
-void pair_members(Members& members, Written& written, Pair pair) {
-  pair(members.m, written.m);
-  pair(members.n, written.n);
-  pair(members.k, written.k);
-  pair(members.batch, written.batch);
-  pair(members.lda, written.a.leading_dimension);
-  pair(members.ldb, written.b.leading_dimension);
-  pair(members.ldc, written.c.leading_dimension);
-  pair(members.ldd, written.d.leading_dimension);
-  pair(members.batch_stride_a, written.a.batch_stride);
-  pair(members.batch_stride_b, written.b.batch_stride);
-  pair(members.batch_stride_c, written.c.batch_stride);
-  pair(members.batch_stride_d, written.d.batch_stride);
-  pair(members.type_a, written.a.type);
-  pair(members.type_b, written.b.type);
-  pair(members.type_d, written.c.type);
-  pair(members.type_d, written.d.type);
-  pair(members.order_a, written.a.order);
-  pair(members.order_b, written.b.order);
-  pair(members.order_c, written.c.order);
-  pair(members.order_d, written.d.order);
-  pair(members.activation, written.activation);
-  pair(members.bias, written.bias);
-  pair(members.numerics, written.numerics);
+/// Calls `pair` for each member of a tunedgemm_problem, with its name and the member with the same
+/// meaning of a problem as written (problem_grammar.h).
+template <class CProblem, class Written, class Pair>
+void pair_members(CProblem& problem, Written& written, Pair pair) {
+  pair("m", problem.m, written.m);
+  pair("n", problem.n, written.n);
+  pair("k", problem.k, written.k);
+  pair("batch", problem.batch, written.batch);
+  pair("lda", problem.lda, written.a.leading_dimension);
+  pair("ldb", problem.ldb, written.b.leading_dimension);
+  pair("ldc", problem.ldc, written.c.leading_dimension);
+  pair("ldd", problem.ldd, written.d.leading_dimension);
+  pair("batch_stride_a", problem.batch_stride_a, written.a.batch_stride);
+  pair("batch_stride_b", problem.batch_stride_b, written.b.batch_stride);
+  pair("batch_stride_c", problem.batch_stride_c, written.c.batch_stride);
+  pair("batch_stride_d", problem.batch_stride_d, written.d.batch_stride);
+  pair("type_a", problem.type_a, written.a.type);
+  pair("type_b", problem.type_b, written.b.type);
+  pair("type_d", problem.type_d, written.c.type);
+  pair("type_d", problem.type_d, written.d.type);
+  pair("order_a", problem.order_a, written.a.order);
+  pair("order_b", problem.order_b, written.b.order);
+  pair("order_c", problem.order_c, written.c.order);
+  pair("order_d", problem.order_d, written.d.order);
+  pair("activation", problem.activation, written.activation);
+  pair("bias", problem.bias, written.bias);
+  pair("numerics", problem.numerics, written.numerics);
 }
 
 /// The problem as the caller of the key wrote it.
 inline Problem written_problem(const CallKey& key) {
   Problem problem;
-  pair_members(key, problem, [](const auto& from, auto& to) {
+  pair_members(key.problem, problem, [](const char*, const auto& from, auto& to) {
     to = static_cast<std::remove_reference_t<decltype(to)>>(from);
   });
   const auto byte = [](std::uint32_t packed, int index) {
@@ -161,7 +133,7 @@ inline Problem to_problem(const CallKey& key) {
 
 /// The opposite of call_key() and written_problem().
 inline void set_members(tunedgemm_problem& problem, const Problem& written) {
-  pair_members(problem, written, [](auto& to, const auto& from) {
+  pair_members(problem, written, [](const char*, auto& to, const auto& from) {
     to = static_cast<std::remove_reference_t<decltype(to)>>(from);
   });
 }

@@ -147,21 +147,21 @@ typedef struct tunedgemm_problem {
   tunedgemm_type type_a TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Of the elements of A. */
   tunedgemm_type type_b TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Of the elements of B. */
   tunedgemm_type type_d TUNEDGEMM_DEFAULT(TUNEDGEMM_TYPE_F32); /**< Of C, D and the bias. */
-  tunedgemm_order order_a TUNEDGEMM_ZERO;                      /**< Layout of op(A). */
-  tunedgemm_order order_b TUNEDGEMM_ZERO;                      /**< Layout of op(B). */
-  tunedgemm_order order_c TUNEDGEMM_ZERO;                      /**< Layout of C. */
-  tunedgemm_order order_d TUNEDGEMM_ZERO;                      /**< Layout of D. */
-  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
-  int64_t lda TUNEDGEMM_ZERO;                     /**< Leading dimension of A. */
-  int64_t ldb TUNEDGEMM_ZERO;                     /**< Leading dimension of B. */
-  int64_t ldc TUNEDGEMM_ZERO;                     /**< Leading dimension of C. */
-  int64_t ldd TUNEDGEMM_ZERO;                     /**< Leading dimension of D. */
-  int64_t batch_stride_a TUNEDGEMM_ZERO; /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_b TUNEDGEMM_ZERO; /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_c TUNEDGEMM_ZERO; /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
-  int64_t batch_stride_d TUNEDGEMM_ZERO; /**< From one D to the next. */
-  tunedgemm_bias bias TUNEDGEMM_ZERO;    /**< Whether a bias is added, and along which dimension. */
   tunedgemm_numerics numerics TUNEDGEMM_DEFAULT(TUNEDGEMM_NUMERICS_DEFAULT); /**< Arithmetic. */
+  tunedgemm_order order_a TUNEDGEMM_ZERO; /**< Layout of op(A). */
+  tunedgemm_order order_b TUNEDGEMM_ZERO; /**< Layout of op(B). */
+  tunedgemm_order order_c TUNEDGEMM_ZERO; /**< Layout of C. */
+  tunedgemm_order order_d TUNEDGEMM_ZERO; /**< Layout of D. */
+  int64_t lda TUNEDGEMM_ZERO;             /**< Leading dimension of A. */
+  int64_t ldb TUNEDGEMM_ZERO;             /**< Leading dimension of B. */
+  int64_t ldc TUNEDGEMM_ZERO;             /**< Leading dimension of C. */
+  int64_t ldd TUNEDGEMM_ZERO;             /**< Leading dimension of D. */
+  int64_t batch_stride_a TUNEDGEMM_ZERO;  /**< From one A to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_b TUNEDGEMM_ZERO;  /**< From one B to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_c TUNEDGEMM_ZERO;  /**< From one C to the next, or TUNEDGEMM_BROADCAST. */
+  int64_t batch_stride_d TUNEDGEMM_ZERO;  /**< From one D to the next. */
+  tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
+  tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
 } tunedgemm_problem;
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
 static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,

@@ -25,7 +25,8 @@ TEST_CASE("The layout of tunedgemm_context_options is stable") {
 }
 
 TEST_CASE("The layout of tunedgemm_problem is stable") {
-  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 152);
+  STATIC_REQUIRE(std::has_unique_object_representations_v<tunedgemm_problem>);
+  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 144);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, m) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, n) == 16);
@@ -34,10 +35,11 @@ TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_problem, type_a) == 40);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, type_b) == 44);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, type_d) == 48);
-  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_a) == 52);
-  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_b) == 56);
-  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_c) == 60);
-  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_d) == 64);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, numerics) == 52);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_a) == 56);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_b) == 60);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_c) == 64);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, order_d) == 68);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, lda) == 72);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, ldb) == 80);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, ldc) == 88);
@@ -48,7 +50,6 @@ TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_problem, batch_stride_d) == 128);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, activation) == 136);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, bias) == 140);
-  STATIC_REQUIRE(offsetof(tunedgemm_problem, numerics) == 144);
 }
 
 TEST_CASE("The layout of tunedgemm_buffers is stable") {

@@ -259,7 +259,7 @@ TEST_CASE("A tuning outside of calls replaces the plans of all keys of the probl
   const auto context = host_context(folder, Policy::kCompile);
   const HostCall call(8, 9, 10);
   CallKey written_out = call.key();
-  written_out.lda = 10;  // the value that 0 stands for
+  written_out.problem.lda = 10;  // the value that 0 stands for
   const Plan& first = context->plan(call.checked(), {});
   const Plan& second = context->plan(checked_call(written_out), {});
   CHECK(&first != &second);
