@@ -66,7 +66,7 @@ std::string why_not_device(const std::string& text) {
 
 using namespace std::string_view_literals;
 constexpr std::array kExtents{"m"sv, "n"sv, "k"sv};
-constexpr std::array kFieldsOfLists{"parallel"sv, "kv_heads"sv, "problem"sv};
+constexpr std::array kFieldsWithoutOption{"parallel"sv, "kv_heads"sv, "problem"sv};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -172,7 +172,7 @@ std::unique_ptr<Store> open_store_for_reading(const std::string& cache) {
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields) {
   for (const FieldDescription& field : shape_fields()) {
-    if (!contains(left_out, field.name) && !contains(kFieldsOfLists, field.name)) {
+    if (!contains(left_out, field.name) && !contains(kFieldsWithoutOption, field.name)) {
       std::string option = "--" + std::string(field.name);
       std::replace(option.begin(), option.end(), '_', '-');
       add_field(app, option, field, fields, false);
