@@ -260,9 +260,11 @@ std::unique_ptr<Plan> Context::plan_of_winner(Search& search, const Attempt& att
 
 std::unique_ptr<Plan> Context::plan_of_stored(Search& search, const Attempt& attempt) {
   PlanMaker::Miss& miss = search.miss;
-  const bool cannot_compile = search.nothing_compiles || !device_->why_not_compile().empty();
+  const auto cannot_compile = [&] {  // opens NVRTC, so it is asked last
+    return search.nothing_compiles || !device_->why_not_compile().empty();
+  };
   const bool is_any_accepted = attempt.accepted_loss == kAnyLoss ||
-                               (attempt.maker == KernelMaker::kCompiler && cannot_compile);
+                               (attempt.maker == KernelMaker::kCompiler && cannot_compile());
   std::unique_ptr<Plan> plan;
   if (is_any_accepted) {
     plan = maker_.from_store(miss);
