@@ -133,11 +133,11 @@ class Problem(ctypes.Structure):
         *((name, c_int64) for name in "m n k batch".split()),
         *(
             (name, c_int32)
-            for name in "type_a type_b type_d order_a order_b order_c order_d".split()
+            for name in "type_a type_b type_d numerics order_a order_b order_c order_d".split()
         ),
         *((name, c_int64) for name in "lda ldb ldc ldd".split()),
         *((f"batch_stride_{name}", c_int64) for name in "abcd"),
-        *((name, c_int32) for name in "activation bias numerics".split()),
+        *((name, c_int32) for name in "activation bias".split()),
     ]
 
 

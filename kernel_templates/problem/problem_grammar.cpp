@@ -124,7 +124,8 @@ constexpr ProblemField batch_stride_field(Text name, Text meaning) {
       name,
       [](const Problem& written) {
         const std::int64_t stride = (written.*kMatrix).batch_stride;
-        return stride == 0 ? Values{"packed"} : Values{stride == kBroadcast ? 0 : stride};
+        return stride == 0 ? Values{"packed"}
+                           : Values{FieldValue(stride == kBroadcast ? 0 : stride)};
       },
       [](Text text, Problem& written) {
         std::int64_t& stride = (written.*kMatrix).batch_stride;
