@@ -336,7 +336,7 @@ def _through_activation(options, operands, gradient):
         options._replace(activation="none", out_dtype=accumulator),
         operands._replace(c=c, bias=bias),
     )
-    activation = _FUNCTIONS.get(options.activation) or getattr(jax.nn, options.activation)
+    activation: Any = _FUNCTIONS.get(options.activation) or getattr(jax.nn, options.activation)
     if options.activation == "leaky_relu":
         activation = functools.partial(activation, negative_slope=options.slope)
     return jax.vjp(activation, z)[1](gradient)[0]
