@@ -81,14 +81,15 @@ const float* scale_of(const View* scale, const View& a) {
 void set_matrices(const View& a, const View& b, const View& d, Call& call) {
   check_device(b, a);
   check_device(d, a);
-  const std::vector<std::int64_t> shape = shape_of_result(a, b);
+  check_factors(a, b);
+  const bool is_batched = a.dimensions == 3 || b.dimensions == 3;
   const std::int64_t m = a.rows(), n = b.columns(), products = products_of(a, b);
   const Matrix left = matrix_of(a, products), right = matrix_of(b, products);
   check_dimensions(d);
   check_extents(d, m, n);
-  if (batch_of(d) != products || d.dimensions != static_cast<int>(shape.size())) {
+  if (batch_of(d) != products || d.dimensions != (is_batched ? 3 : 2)) {
     refuse(std::string(d.name) + " has the shape " + d.shape() + ", but there are " +
-           std::to_string(products) + " products" + (shape.size() == 3 ? " in a batch" : ""));
+           std::to_string(products) + " products" + (is_batched ? " in a batch" : ""));
   }
   const Matrix result = matrix_of(d, products);
 
@@ -152,7 +153,7 @@ void check_type(const View& view, const View& d) {
   }
 }
 
-std::vector<std::int64_t> shape_of_result(const View& a, const View& b) {
+void check_factors(const View& a, const View& b) {
   check_dimensions(a);
   check_dimensions(b);
   if (a.columns() != b.rows()) {
@@ -160,6 +161,9 @@ std::vector<std::int64_t> shape_of_result(const View& a, const View& b) {
            " columns, but " + std::string(b.name) + " of shape " + b.shape() + " has " +
            std::to_string(b.rows()) + " rows");
   }
+}
+
+std::vector<std::int64_t> shape_of_result(const View& a, const View& b) {
   if (a.dimensions == 2 && b.dimensions == 2) {
     return {a.rows(), b.columns()};
   }

@@ -26,6 +26,9 @@ struct Operands {
   const View *a = nullptr, *b = nullptr, *d = nullptr;
   const View *c = nullptr, *bias = nullptr, *scale_a = nullptr, *scale_b = nullptr;
 };
+inline const View* pointer_to(const std::optional<View>& view) {
+  return view ? &*view : nullptr;
+}
 
 /// A problem with its buffers.
 struct Call {
@@ -33,7 +36,10 @@ struct Call {
   tunedgemm_buffers buffers;
 };
 
-/// The shape of D: (M, N) or (batch, M, N). Throws std::invalid_argument.
+/// Throws std::invalid_argument unless a and b are matrices, or batches of them, and a has as many
+/// columns as b has rows.
+void check_factors(const View& a, const View& b);
+/// The shape of D: (M, N) or (batch, M, N). Precondition: check_factors().
 std::vector<std::int64_t> shape_of_result(const View& a, const View& b);
 
 /// A value per column of D, if `bias` is (N,) or (1, N); a value per row, if it is (M, 1). None if

@@ -118,13 +118,13 @@ class Operand {
   InBatch in_batch_;
 };
 
-struct Operands {
+struct BatchedOperands {
   Operand a, b, d;
   std::optional<Operand> c, bias, scale_a, scale_b;
 };
 
-Operands operands_of(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& d,
-                     const CallAttributes& attributes) {
+BatchedOperands operands_of(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& d,
+                            const CallAttributes& attributes) {
   std::size_t next = 0;
   const auto take = [&](InBatch in_batch) {
     return Operand(arguments.get<ffi::AnyBuffer>(next++).value(), in_batch);
@@ -133,7 +133,7 @@ Operands operands_of(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& 
     return is_given ? std::optional(take(in_batch)) : std::nullopt;
   };
   const Operand a = take(InBatch::kOwn), b = take(InBatch::kOwn);
-  Operands operands{.a = a, .b = b, .d = Operand(d, InBatch::kOwn)};
+  BatchedOperands operands{.a = a, .b = b, .d = Operand(d, InBatch::kOwn)};
   operands.c = take_if(attributes.has_c, InBatch::kOwn);
   operands.bias = take_if(attributes.has_bias, InBatch::kShared);
   operands.scale_a = take_if(attributes.has_scale_a, InBatch::kShared);
@@ -142,7 +142,7 @@ Operands operands_of(const ffi::RemainingArgs& arguments, const ffi::AnyBuffer& 
 }
 
 /// The first batch dimension of those that a single batched product covers.
-std::size_t first_in_product(const Operands& operands) {
+std::size_t first_in_product(const BatchedOperands& operands) {
   const auto is_uniform = [&](const std::optional<Operand>& operand, std::size_t first) {
     return !operand || operand->is_uniform(operands.d, first);
   };
@@ -170,7 +170,7 @@ View single(View view) {
 }
 
 /// The call of one product, see Operand::view().
-Call call_of(const Operands& operands, const CallAttributes& attributes, std::size_t first,
+Call call_of(const BatchedOperands& operands, const CallAttributes& attributes, std::size_t first,
              std::int64_t index, int device) {
   const auto view = [&](std::string_view name, const Operand& operand) {
     return operand.view(name, operands.d, first, index, device);
@@ -178,7 +178,6 @@ Call call_of(const Operands& operands, const CallAttributes& attributes, std::si
   const auto shared = [&](std::string_view name, const std::optional<Operand>& operand) {
     return operand ? std::optional(single(view(name, *operand))) : std::nullopt;
   };
-  const auto pointer = [](const std::optional<View>& view) { return view ? &*view : nullptr; };
   View a = view("a", operands.a), b = view("b", operands.b);
   a = attributes.transpose_a ? transposed(a) : a;
   b = attributes.transpose_b ? transposed(b) : b;
@@ -190,10 +189,10 @@ Call call_of(const Operands& operands, const CallAttributes& attributes, std::si
   return python::call_of({.a = &a,
                           .b = &b,
                           .d = &d,
-                          .c = pointer(c),
-                          .bias = pointer(bias),
-                          .scale_a = pointer(scale_a),
-                          .scale_b = pointer(scale_b)},
+                          .c = pointer_to(c),
+                          .bias = pointer_to(bias),
+                          .scale_a = pointer_to(scale_a),
+                          .scale_b = pointer_to(scale_b)},
                          {.alpha = attributes.alpha,
                           .beta = attributes.beta,
                           .slope = attributes.slope,
@@ -226,7 +225,7 @@ template <class Act>
 ffi::Error for_each_product(int device, const ffi::RemainingArgs& arguments,
                             const ffi::AnyBuffer& d, const CallAttributes& attributes,
                             Act act) try {
-  const Operands operands = operands_of(arguments, d, attributes);
+  const BatchedOperands operands = operands_of(arguments, d, attributes);
   if (operands.d.is_empty()) {
     return ffi::Error::Success();
   }

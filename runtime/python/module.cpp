@@ -97,6 +97,7 @@ class ArrayCall {
       text << beta;
       refuse("beta is " + text.str() + ", so c or out must be given: the product is added to it");
     }
+    check_factors(a_.view(), b_.view());
     return a_.make(shape_of_result(a_.view(), b_.view()),
                    type.value_or(result_type(a_.view().type)));
   }
@@ -203,10 +204,11 @@ class Plan {
   /// Of a problem that tunedgemm_problem_parse() reads, for well-aligned buffers without C.
   Plan(const std::string& text, nb::handle device, nb::handle policy, nb::handle name,
        nb::handle accepted_loss, nb::handle context) {
-    tunedgemm_problem_init(&problem_, 0, 0, 0, TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32,
-                           TUNEDGEMM_TYPE_F32);
+    // A required field that the text lacks leaves a value that text_of() refuses.
+    constexpr tunedgemm_type kNone{};
+    tunedgemm_problem_init(&problem_, -1, -1, -1, kNone, kNone, kNone);
     check(tunedgemm_problem_parse(text.c_str(), &problem_));
-    text_of(problem_);  // throws if a required field is missing
+    text_of(problem_);
     scalars_.activation = problem_.activation, scalars_.numerics = problem_.numerics;
     const Context* const given = context_or_none(context);
     tunedgemm_buffers buffers;
@@ -444,6 +446,7 @@ NB_MODULE(_core, module) {
       "shape_of_result",
       [](nb::handle a, nb::handle b) {
         const Array left("a", a), right("b", b);
+        check_factors(left.view(), right.view());
         return nb::tuple(nb::cast(shape_of_result(left.view(), right.view())));
       },
       "a"_a, "b"_a, "(M, N) or (batch, M, N).");

@@ -315,8 +315,8 @@ class TorchCall {
  public:
   TorchCall(Operand& a, Viewer viewer_of_a, Operand& b, Viewer viewer_of_b)
       : device_(a.device), a_(placed(a, viewer_of_a)), b_(placed(b, viewer_of_b)) {
-    const std::vector<std::int64_t> shape = shape_of_result(a_, b_);
-    m_ = shape[shape.size() - 2], n_ = shape.back();
+    check_factors(a_, b_);
+    m_ = a_.rows(), n_ = b_.columns();
   }
 
   std::int64_t m() const { return m_; }
@@ -396,14 +396,14 @@ class TorchCall {
   }
 
   /// Whether a kernel is ready under the policy, as found when it was first asked.
-  bool is_served(std::string_view policy) const {
+  bool is_served(std::string_view policy) {
     const std::shared_ptr<tunedgemm_context> context = context_of(device_);
-    return PerProcess<Answers>::get().of(context.get(), call(), policy_of_name(policy));
+    return PerProcess<Answers>::get().of(context.get(), ready_call(), policy_of_name(policy));
   }
 
   /// Multiplies on the current stream, and gives the output to the caller.
   Tensor run() {
-    const Call ready = call();
+    const Call& ready = ready_call();
     const std::shared_ptr<tunedgemm_context> context = context_of(device_);
     if (tunedgemm_matmul(context.get(), &ready.problem, &ready.buffers, current_stream(device_)) !=
         TUNEDGEMM_STATUS_OK) {
@@ -416,17 +416,19 @@ class TorchCall {
   }
 
  private:
-  static const View* pointer(const std::optional<View>& view) { return view ? &*view : nullptr; }
-
-  Call call() const {
-    return call_of({.a = &a_,
-                    .b = &b_,
-                    .d = &d_,
-                    .c = pointer(c_),
-                    .bias = pointer(bias_),
-                    .scale_a = pointer(scale_a_),
-                    .scale_b = pointer(scale_b_)},
-                   scalars_);
+  // After the last set function.
+  const Call& ready_call() {
+    if (!call_) {
+      call_ = call_of({.a = &a_,
+                       .b = &b_,
+                       .d = &d_,
+                       .c = pointer_to(c_),
+                       .bias = pointer_to(bias_),
+                       .scale_a = pointer_to(scale_a_),
+                       .scale_b = pointer_to(scale_b_)},
+                      scalars_);
+    }
+    return *call_;
   }
 
   static void copy(const Operand& from, const Operand& to) {
@@ -456,6 +458,7 @@ class TorchCall {
   Scalars scalars_;
   View a_, b_, d_;
   std::optional<View> c_, bias_, scale_a_, scale_b_;
+  std::optional<Call> call_;
   std::int64_t m_ = 0, n_ = 0;
   Operand scratch_{"out", 0};
   Operand* out_ = nullptr;

@@ -122,6 +122,13 @@ def test_wrong_problems_are_named():
         tunedgemm.prepare([{"a": (4, 4), "b": (4, 4), "dtype": "float32", "device": "gpu"}])
     with pytest.raises(ValueError, match="a layer 4x6x4 float32: a of shape"):
         tunedgemm.prepare([{"a": (4, 4), "b": (5, 6), "dtype": "float32", "name": "a layer"}])
+    for text, message in (
+        ("types=f32 m=4 n=4", "K is -1"),
+        ("m=4 n=4 k=4", "type_a of the problem is 0"),
+        ("types=f31 m=4 n=4 k=4", 'types is "f31"'),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tunedgemm.prepare([text])
     with pytest.raises(tunedgemm.NotTunedError, match="3x5x4 float32: "):
         tunedgemm.prepare([((3, 4), (4, 5), "float32")], policy="fail")
 
