@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "runtime/context/context.h"
-#include "runtime/evaluation/verifier.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/runtime/support/winner_record.h"
@@ -27,31 +26,6 @@ class CompilingDevice final : public PlainDevice {
   }
 
  private:
-  Compiler compiler_;
-};
-
-class PlainBackend final : public Backend {
- public:
-  PlainBackend(const Problem& problem, Compiler compiler)
-      : problem_(problem), compiler_(compiler) {}
-  std::string_view name() const override { return "host"; }
-  int device_count(std::string*) const override { return 1; }
-  int current_ordinal() const override { return 0; }
-  std::string device_name(int) const override { return "plain"; }
-  std::unique_ptr<Device> open(const DeviceOptions&) const override {
-    return std::make_unique<CompilingDevice>(problem_, compiler_);
-  }
-  std::string compiler_file() const override { return ""; }
-  std::unique_ptr<Verifier> make_verifier(Device&, Store&) const override { return nullptr; }
-  double roofline_us(const Problem&, const DeviceLimits&) const override { return 0; }
-  double peak_operations_per_cycle(const Problem&, const DeviceLimits&) const override { return 0; }
-  std::int64_t cold_bytes(const DeviceLimits&) const override { return 0; }
-  bool cools_by_overwriting() const override { return false; }
-  double cool_down_seconds() const override { return 0; }
-  double usual_seconds_per_candidate() const override { return 1; }
-
- private:
-  Problem problem_;
   Compiler compiler_;
 };
 
@@ -105,7 +79,8 @@ void fill(Context& context, unsigned contents) {
 // The plan's origin, with "+" for each kernel that was compiled; "miss" if the call fails with
 // NOT_TUNED, "none" if it fails with UNSUPPORTED.
 std::string outcome(unsigned contents, Policy policy, Compiler compiler, double accepted_loss) {
-  const PlainBackend backend(problem_with(8), compiler);
+  const PlainBackend backend(
+      [&] { return std::make_unique<CompilingDevice>(problem_with(8), compiler); });
   ContextOptions options;
   options.backend = &backend;
   options.policy = policy;

@@ -5,12 +5,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "kernel_templates/problem/problem.h"
 #include "runtime/backend.h"
 #include "runtime/device.h"
+#include "runtime/evaluation/verifier.h"
 
 namespace tunedgemm::internal {
 
@@ -93,6 +97,32 @@ class PlainDevice : public Device {
   DeviceLimits limits_;
   Toolchain toolchain_{"plain 1", "plain 1"};
   std::atomic<int> compilations_{0};
+};
+
+/// A backend of PlainDevices, or of the devices that a function makes.
+class PlainBackend final : public Backend {
+ public:
+  using MakeDevice = std::function<std::unique_ptr<Device>()>;
+
+  explicit PlainBackend(MakeDevice make_device =
+                            [] { return std::make_unique<PlainDevice>(Problem{}, Flaw::kNone); })
+      : make_device_(std::move(make_device)) {}
+  std::string_view name() const override { return "host"; }
+  int device_count(std::string*) const override { return 1; }
+  int current_ordinal() const override { return 0; }
+  std::string device_name(int) const override { return "plain"; }
+  std::unique_ptr<Device> open(const DeviceOptions&) const override { return make_device_(); }
+  std::string compiler_file() const override { return ""; }
+  std::unique_ptr<Verifier> make_verifier(Device&, Store&) const override { return nullptr; }
+  double roofline_us(const Problem&, const DeviceLimits&) const override { return 0; }
+  double peak_operations_per_cycle(const Problem&, const DeviceLimits&) const override { return 0; }
+  std::int64_t cold_bytes(const DeviceLimits&) const override { return 0; }
+  bool cools_by_overwriting() const override { return false; }
+  double cool_down_seconds() const override { return 0; }
+  double usual_seconds_per_candidate() const override { return 1; }
+
+ private:
+  MakeDevice make_device_;
 };
 
 }  // namespace tunedgemm::internal
