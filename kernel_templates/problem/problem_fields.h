@@ -30,8 +30,8 @@ struct ProblemField {
   /// The database column of each value; "" if the value needs no column, since it is always the
   /// same or equals another column's.
   std::array<std::string_view, kMostValues> columns;
-  /// Help for those who write problems; empty if the grammar (problem_grammar.h) expresses the field
-  /// in another way.
+  /// Help for those who write problems; empty if the grammar (problem_grammar.h) expresses the
+  /// field in another way.
   std::string_view meaning;
   std::string_view expected;  ///< the texts that read() accepts
 

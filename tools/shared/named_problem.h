@@ -1,7 +1,7 @@
 #pragma once
 
-// NamedProblem: a problem with its name, as users write it: as a shape, that is, a line of a list or
-// of options. A shape consists of named fields: those of problem_grammar.h, and those of lists.
+// NamedProblem: a problem with its name. Users write it as a shape: a line of a list, or options. A
+// shape consists of named fields: those of problem_grammar.h, and those of lists.
 
 #include <span>
 #include <stdexcept>
