@@ -22,6 +22,10 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// Shell commands that wait for the first results of process $pid, or for its end.
+const std::string kAwaitFile =
+    "while kill -0 $pid && ! ls results/*.db; do sleep 0.01; done 2>/dev/null >&2; ";
+
 // A shell with a list of six shapes.
 class ClusterShell : public Shell {
  public:
@@ -48,7 +52,9 @@ class ClusterShell : public Shell {
   std::vector<fs::path> files() const {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(folder() / "results")) {
-      files.push_back(entry.path());
+      if (entry.path().extension() == ".db") {  // a killed run may leave an unfinished file too
+        files.push_back(entry.path());
+      }
     }
     std::ranges::sort(files);
     return files;
@@ -136,9 +142,8 @@ TEST_CASE("A shard that is killed leaves what it had tuned, and the same command
   const ProgramResult killed = shell.run(
       TUNE_ALL
       " list.csv --device host --rigor quick --candidates 2 --budget-seconds 100 --results "
-      "results --shard 0/1 & pid=$!; for i in $(seq 600); do "
-      "[ $(ls results 2>/dev/null | wc -l) -gt 0 ] && break; sleep 0.02; done; kill -KILL $pid; "
-      "wait $pid");
+      "results --shard 0/1 & pid=$!; " +
+      kAwaitFile + "kill -KILL $pid; wait $pid");
   CAPTURE(killed.output, killed.errors);
   REQUIRE(killed.status == 128 + 9);
   REQUIRE(shell.files().size() == 1);
@@ -158,9 +163,8 @@ ProgramResult tune_and(const ClusterShell& shell, const std::string& then) {
   return shell.run(
       "export TMPDIR=$PWD/tmp; " TUNE_ALL
       " list.csv --device host --rigor quick --candidates 2 --budget-seconds 100 --results "
-      "results --shard 0/1 & pid=$!; for i in $(seq 6000); do "
-      "[ $(ls results 2>/dev/null | wc -l) -gt 0 ] && break; sleep 0.01; done; " +
-      then + "; wait $pid");
+      "results --shard 0/1 & pid=$!; " +
+      kAwaitFile + then + "; wait $pid");
 }
 
 TEST_CASE("Winners that cannot be published are told at once and kept") {

