@@ -51,7 +51,7 @@ bool runs_machine_code(std::string_view compiler, std::string_view made_by);
 
 /// The key of a tuning and of everything that belongs to it: winner, trials, lease.
 struct TuningKey {
-  Problem problem;
+  CanonicalProblem problem;
   DeviceIdentity device;
   Toolchain toolchain;
 
@@ -140,7 +140,7 @@ std::optional<Rigor> parse_rigor_of_user(std::string_view text);
 
 /// The winner of one problem on one device, with its evidence.
 struct Record {
-  Problem problem;  ///< canonical
+  CanonicalProblem problem;
   DeviceIdentity device;
   Toolchain toolchain;
   std::string family;

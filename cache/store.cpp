@@ -44,14 +44,15 @@ void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
 }
 
 std::vector<Record> winners_near(Archive& archive, decltype(find_neighbours)& find_problems,
-                                 const Problem& problem, const DeviceIdentity& device, int count) {
+                                 const CanonicalProblem& problem, const DeviceIdentity& device,
+                                 int count) {
   return no_throw(archive, std::vector<Record>(), [&] {
-    const Problem target = canonical(problem).problem;
     const std::string device_fingerprint = fingerprint(device);
     std::vector<Record> winners;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
       std::string previous;
-      for (const std::string& near : find_problems(connection, target, device_fingerprint, count)) {
+      for (const std::string& near :
+           find_problems(connection, problem, device_fingerprint, count)) {
         if (near != previous) {
           std::vector<Record> stored = find_winners(connection, {near, device_fingerprint});
           std::move(stored.begin(), stored.end(), std::back_inserter(winners));
@@ -71,11 +72,6 @@ IsCurrent is_current_in(const Archive& archive) {
     const Family* family = archive.family(family_name);
     return family != nullptr && family->fingerprint() == fingerprint;
   };
-}
-
-TuningKey canonical(TuningKey key) {
-  key.problem = canonical(key.problem).problem;
-  return key;
 }
 
 std::string joined_names(std::string names, std::string_view more) {
@@ -142,7 +138,7 @@ std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits)
   return no_throw(archive, std::optional<Hit>(), [&] {
     const DeviceIdentity& device = key.device;
     const Toolchain& toolchain = key.toolchain;
-    const Problem target = canonical(key.problem).problem;
+    const CanonicalProblem& target = key.problem;
     const WinnerKey winner_key{fingerprint(target), fingerprint(device)};
     const IsCurrent is_current = is_current_in(archive);
     const auto hit_among = [&](std::vector<Record> winners) {
@@ -180,7 +176,7 @@ std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
   return no_throw(archive, std::optional<OutdatedWinner>(), [&] {
     const DeviceIdentity& device = key.device;
     const Toolchain& toolchain = key.toolchain;
-    const Problem target = canonical(key.problem).problem;
+    const CanonicalProblem& target = key.problem;
     std::vector<Record> winners =
         archive.look_up_winners({fingerprint(target), fingerprint(device)});
     sort_for(toolchain, winners);
@@ -226,40 +222,39 @@ void Store::renew(const OutdatedWinner& winner) {
   });
 }
 
-std::vector<Record> Store::winners(const Problem& problem, const DeviceIdentity& device) const {
+std::vector<Record> Store::winners(const CanonicalProblem& problem,
+                                   const DeviceIdentity& device) const {
   return no_throw(*archive_, std::vector<Record>(), [&] {
-    return archive_->look_up_winners(
-        {fingerprint(canonical(problem).problem), fingerprint(device)});
+    return archive_->look_up_winners({fingerprint(problem), fingerprint(device)});
   });
 }
 
-std::vector<Record> Store::neighbours(const Problem& problem, const DeviceIdentity& device,
+std::vector<Record> Store::neighbours(const CanonicalProblem& problem, const DeviceIdentity& device,
                                       int count) const {
   return winners_near(*archive_, find_neighbours, problem, device, count);
 }
 
-std::vector<Record> Store::distant_neighbours(const Problem& problem, const DeviceIdentity& device,
-                                              int count) const {
+std::vector<Record> Store::distant_neighbours(const CanonicalProblem& problem,
+                                              const DeviceIdentity& device, int count) const {
   return winners_near(*archive_, find_distant_neighbours, problem, device, count);
 }
 
-std::vector<TunedProblem> Store::tuned_at_other_m(const Problem& problem,
+std::vector<TunedProblem> Store::tuned_at_other_m(const CanonicalProblem& problem,
                                                   const DeviceIdentity& device) const {
   return no_throw(*archive_, std::vector<TunedProblem>(), [&] {
-    const Problem target = canonical(problem).problem;
     const std::string device_fingerprint = fingerprint(device);
     std::vector<TunedProblem> tuned;
     archive_->read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
       std::map<std::string, std::vector<TrialRecord>> timed =
-          read_timed_at_other_m(connection, target, device_fingerprint);
-      for (Record& winner : find_winners_at_other_m(connection, target, device_fingerprint)) {
+          read_timed_at_other_m(connection, problem, device_fingerprint);
+      for (Record& winner : find_winners_at_other_m(connection, problem, device_fingerprint)) {
         const std::vector<TrialRecord>& of_problem = timed[fingerprint(winner.problem)];
         tuned.push_back({std::move(winner), of_problem});
       }
       return false;
     });
     std::ranges::stable_sort(tuned, {},
-                             [](const TunedProblem& one) { return one.winner.problem.m; });
+                             [](const TunedProblem& one) { return one.winner.problem->m; });
     return tuned;
   });
 }
@@ -377,15 +372,16 @@ void Store::put_probe(std::string_view key, std::string_view text) {
   });
 }
 
-void Store::note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
-                         std::string_view name) {
+void Store::note_request(const CanonicalProblem& problem, const DeviceIdentity& device,
+                         std::int64_t calls, std::string_view name) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
-    archive.pending().add_request({canonical(problem).problem, calls, std::string(name)}, device);
+    archive.pending().add_request({problem, calls, std::string(name)}, device);
   });
 }
 
-void Store::add_name(const Problem& problem, const DeviceIdentity& device, std::string_view name) {
+void Store::add_name(const CanonicalProblem& problem, const DeviceIdentity& device,
+                     std::string_view name) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.pending().add_name({fingerprint(problem), fingerprint(device)}, std::string(name));
@@ -472,14 +468,11 @@ ForgetResult Store::forget(const std::vector<TuningKey>& keys) {
   const ForgetResult failed{.failure =
                                 "cannot write " + path().string() + ", so nothing was forgotten"};
   return no_throw(archive, failed, [&] {
-    std::vector<TuningKey> stored_keys;
-    std::ranges::transform(keys, std::back_inserter(stored_keys),
-                           [](const TuningKey& key) { return canonical(key); });
     const auto result = std::make_shared<ForgetResult>();
     const bool written = archive.write(
-        [result, stored_keys](sqlite::Connection& connection) {
+        [result, keys](sqlite::Connection& connection) {
           *result = {};
-          for (const TuningKey& key : stored_keys) {
+          for (const TuningKey& key : keys) {
             result->winners += delete_winner(connection, key);
             result->trials += delete_trials(connection, key);
             delete_request_without_winner(connection, key);

@@ -68,7 +68,7 @@ struct StoreHealth {
 
 /// A problem that was requested and answered without a tuned winner.
 struct Request {
-  Problem problem;
+  CanonicalProblem problem;
   std::int64_t calls = 0;  ///< launches; 0 if a plan was made and has not run yet
   std::string name;        ///< see joined_names(); "" if there is none
 };
@@ -186,8 +186,6 @@ class Store {
   /// The requested file, even if it cannot be used; empty if there is none.
   std::filesystem::path path() const;
 
-  // Problems in keys may be canonical or not.
-
   /// The winner for the problem on the device. Skips void rows: those with another template
   /// fingerprint, or with a config that the family no longer allows within `limits`. A cached
   /// winner comes from memory. If none is cached, this does one indexed look-up in each file. The
@@ -204,24 +202,24 @@ class Store {
   void renew(const OutdatedWinner& winner);
 
   /// The problem's winners on the device, with all toolchains. Includes void and stale winners.
-  std::vector<Record> winners(const Problem& problem, const DeviceIdentity& device) const;
+  std::vector<Record> winners(const CanonicalProblem& problem, const DeviceIdentity& device) const;
 
   /// Winners of the device for problems with the types, orders, epilogue and numerics of this one:
   /// at most `count` problems per file, the nearest in M, N, K and batch first. Includes void and
   /// stale winners. The ratios of M, N, K and batch have a product of at most 16.
-  std::vector<Record> neighbours(const Problem& problem, const DeviceIdentity& device,
+  std::vector<Record> neighbours(const CanonicalProblem& problem, const DeviceIdentity& device,
                                  int count) const;
   /// Like neighbours(), but at any distance: one problem for each config, at most `count` configs,
   /// the nearest in M first. Considers only 1,000 winners on each side: those with the nearest
   /// smaller M, and those with the nearest larger M.
-  std::vector<Record> distant_neighbours(const Problem& problem, const DeviceIdentity& device,
-                                         int count) const;
+  std::vector<Record> distant_neighbours(const CanonicalProblem& problem,
+                                         const DeviceIdentity& device, int count) const;
 
   /// The tuned problems of the device that differ from this one in M, and otherwise at most in
   /// strides, alignments and launch regime; sorted by M. Problems that were tuned with several
   /// toolchains appear once for each of them. Includes void and stale winners. Their trials have
   /// only the candidate, the predicted time and the median.
-  std::vector<TunedProblem> tuned_at_other_m(const Problem& problem,
+  std::vector<TunedProblem> tuned_at_other_m(const CanonicalProblem& problem,
                                              const DeviceIdentity& device) const;
 
   /// Other devices that have winners, with the same backend and compute capability: their kernels
@@ -290,11 +288,12 @@ class Store {
   /// Records a problem without a tuned winner and adds to its calls. Does so in memory, without
   /// I/O, so it may be called during stream capture. The next write to the file includes the
   /// record; flush() and the destructor write at once. The name is added to the stored names.
-  void note_request(const Problem& problem, const DeviceIdentity& device, std::int64_t calls,
-                    std::string_view name = {});
+  void note_request(const CanonicalProblem& problem, const DeviceIdentity& device,
+                    std::int64_t calls, std::string_view name = {});
   /// Adds a name to those of a problem that has a winner on the device. Like note_request(), it is
   /// written with the next write; it is dropped if the writable file has no such winner then.
-  void add_name(const Problem& problem, const DeviceIdentity& device, std::string_view name);
+  void add_name(const CanonicalProblem& problem, const DeviceIdentity& device,
+                std::string_view name);
   /// Writes at once what waits for the next write.
   void flush();
   std::vector<Request> requests(const DeviceIdentity& device) const;

@@ -61,7 +61,6 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
   Archive& archive = *archive_;
   return no_throw(archive, PutResult{false, record}, [&] {
     Record winner = record;
-    winner.problem = canonical(record.problem).problem;
     if (winner.tuned_at.empty()) {
       winner.tuned_at = utc_now();
     }
@@ -114,7 +113,7 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
 void Store::put_trial(const TuningKey& key, const TrialRecord& trial) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
-    archive.pending().add_trial(canonical(key), trial, archive.process());
+    archive.pending().add_trial(key, trial, archive.process());
     if (archive.pending().trials_are_due()) {
       archive.write_pending();
     }
@@ -127,10 +126,9 @@ std::vector<TrialRecord> Store::trials(const TuningKey& key) const {
     if (archive.pending().has_trials()) {
       archive.write_pending();
     }
-    const TuningKey stored_key = canonical(key);
     std::vector<TrialRecord> trials;
     archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      for (TrialRecord& trial : read_trials(connection, stored_key)) {
+      for (TrialRecord& trial : read_trials(connection, key)) {
         // A database that was queried before has the newer outcome.
         const bool is_old =
             std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
@@ -151,7 +149,7 @@ void Store::mark_in_flight(const TuningKey& key, std::string_view family, const 
   Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write(
-        [key = canonical(key), process = archive.process(),
+        [key, process = archive.process(),
          candidate =
              CandidateInFlight{std::string(family), config, std::string(family_fingerprint)}](
             sqlite::Connection& connection) { set_in_flight(connection, key, process, candidate); },
@@ -163,7 +161,7 @@ void Store::clear_in_flight(const TuningKey& key) {
   Archive& archive = *archive_;
   no_throw(archive, [&] {
     archive.write(
-        [key = canonical(key), process = archive.process()](sqlite::Connection& connection) {
+        [key, process = archive.process()](sqlite::Connection& connection) {
           internal::clear_in_flight(connection, key, process);
         },
         Archive::Otherwise::kWriteLater);
@@ -176,13 +174,12 @@ Lease Store::acquire(const TuningKey& key, double wait_seconds) {
   const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds);
   const std::shared_ptr<Archive> archive = archive_;
   return no_throw(*archive, Lease(), [&] {
-    const TuningKey leased = canonical(key);
     const LeaseHolder holder = archive->new_lease_holder();
     const std::int64_t before = archive->winners_of_others();
     std::shared_ptr<HeldLease> held;
     while (held == nullptr) {
-      if (claim(*archive, leased, holder)) {
-        held = std::make_shared<HeldLease>(archive, leased, holder);
+      if (claim(*archive, key, holder)) {
+        held = std::make_shared<HeldLease>(archive, key, holder);
       } else if (Clock::now() >= end) {
         break;
       } else {

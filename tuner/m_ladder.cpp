@@ -90,7 +90,7 @@ MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
   for (const TunedProblem& rung : tuned) {
     if (ladder_key(rung.winner.problem) == key) {
       rungs.push_back(&rung);
-      tuned_m_.insert(rung.winner.problem.m);
+      tuned_m_.insert(rung.winner.problem->m);
       add_winner(rung.winner);
     }
   }
@@ -107,7 +107,7 @@ MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
       }
     }
     if (!errors.empty()) {
-      usual_errors_.insert_or_assign(log2_of(rung->winner.problem.m), median(std::move(errors)));
+      usual_errors_.insert_or_assign(log2_of(rung->winner.problem->m), median(std::move(errors)));
     }
   }
 }
@@ -125,7 +125,7 @@ void MLadder::add_winner(const Record& winner) {
     of_candidate.push_back({.candidate = candidate, .tuned = winner.problem});
     kernel = std::prev(of_candidate.end());
   }
-  kernel->won_at.push_back(winner.problem.m);
+  kernel->won_at.push_back(winner.problem->m);
   add_error(winner.problem, candidate, winner.measurement.median_us);
 }
 

@@ -203,7 +203,7 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
   return seeds;
 }
 
-std::vector<TunedProblem> tuned_elsewhere(const Store& store, const Problem& problem,
+std::vector<TunedProblem> tuned_elsewhere(const Store& store, const CanonicalProblem& problem,
                                           const DeviceIdentity& device) {
   std::vector<TunedProblem> elsewhere;
   for (const DeviceIdentity& similar : store.similar_devices(device)) {
@@ -243,7 +243,7 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
   return with_first(std::move(first), std::move(ranked));
 }
 
-std::vector<Instance> untuned_choices(const Store& store, const Problem& problem,
+std::vector<Instance> untuned_choices(const Store& store, const CanonicalProblem& problem,
                                       const DeviceIdentity& device, const DeviceLimits& limits,
                                       std::vector<Instance> ranked) {
   std::optional<Instance> first = near_choice(

@@ -44,7 +44,7 @@ std::vector<Instance> neighbour_seeds(const Problem& problem, const DeviceIdenti
 
 /// The problem, which is canonical, where similar devices have tuned it (Store::similar_devices),
 /// in the order of the devices.
-std::vector<TunedProblem> tuned_elsewhere(const Store& store, const Problem& problem,
+std::vector<TunedProblem> tuned_elsewhere(const Store& store, const CanonicalProblem& problem,
                                           const DeviceIdentity& device);
 
 /// At most `count` candidates for a problem that was tuned elsewhere: for each tuning the winner,
@@ -68,7 +68,7 @@ std::vector<Instance> untuned_choices(const Problem& problem, const DeviceIdenti
 /// The same with the winners in the store. If no near winner on this device comes first, the
 /// problem's winner on a similar device does, if its tuning was complete and the model of this
 /// device rates it about as well as its own best choice.
-std::vector<Instance> untuned_choices(const Store& store, const Problem& problem,
+std::vector<Instance> untuned_choices(const Store& store, const CanonicalProblem& problem,
                                       const DeviceIdentity& device, const DeviceLimits& limits,
                                       std::vector<Instance> ranked);
 

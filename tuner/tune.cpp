@@ -124,9 +124,9 @@ std::string remark_of(const Decision& decision, const std::vector<ScreenedCandid
 
 // The candidates with which the tuning of the next problem will begin, unless this one's winner
 // changes them.
-std::vector<Instance> first_candidates(const Problem& next, const Task& task,
+std::vector<Instance> first_candidates(const CanonicalProblem& next, const Task& task,
                                        const SearchLimits& search_limits) {
-  const TuningKey key{canonical(next).problem, task.key.device, task.key.toolchain};
+  const TuningKey key{next, task.key.device, task.key.toolchain};
   const Ranking ranking =
       rank({key, task.limits, task.evaluator, task.store, task.options}, search_limits);
   std::vector<Instance> first;

@@ -44,7 +44,7 @@ struct TuneOptions {
   std::optional<Candidate> default_candidate;
   /// The problem that will be tuned next, with the same options. A GPU's compilers begin with its
   /// candidates when none of this problem's wait. Ignored with `candidates` or `default_candidate`.
-  std::optional<Problem> next;
+  std::optional<CanonicalProblem> next;
   std::uint64_t seed = 0;  ///< of the shuffled orders in the finals
   /// May be empty; called from the tuning thread.
   std::function<void(const Progress&)> on_progress;

@@ -189,7 +189,4 @@ void no_throw(Archive& archive, Body&& body) noexcept {
 /// Tells whether a winner is current, according to the families in the archive's options.
 IsCurrent is_current_in(const Archive& archive);
 
-/// The same key with its problem in canonical form.
-TuningKey canonical(TuningKey key);
-
 }  // namespace tunedgemm::internal

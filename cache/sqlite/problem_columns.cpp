@@ -59,14 +59,14 @@ std::vector<sqlite::Column> field_columns(const Problem& problem) {
 
 }  // namespace
 
-std::vector<sqlite::Column> problem_columns(const Problem& canonical) {
-  std::vector<sqlite::Column> columns = field_columns(canonical);
-  columns.emplace_back("types", types_text(canonical));
-  columns.emplace_back("layout", layout_text(canonical));
-  columns.emplace_back("epilogue", epilogue_text(canonical));
-  columns.emplace_back("details", details_text(canonical));
-  columns.emplace_back("flops", flops(canonical));
-  columns.emplace_back("minimum_bytes", minimum_bytes(canonical));
+std::vector<sqlite::Column> problem_columns(const Problem& problem) {
+  std::vector<sqlite::Column> columns = field_columns(problem);
+  columns.emplace_back("types", types_text(problem));
+  columns.emplace_back("layout", layout_text(problem));
+  columns.emplace_back("epilogue", epilogue_text(problem));
+  columns.emplace_back("details", details_text(problem));
+  columns.emplace_back("flops", flops(problem));
+  columns.emplace_back("minimum_bytes", minimum_bytes(problem));
   return columns;
 }
 
@@ -80,19 +80,19 @@ std::string problem_column_definitions() {
   return text;
 }
 
-std::string details_text(const Problem& canonical) {
-  const auto [m, n, k, batch] = std::array{canonical.m, canonical.n, canonical.k, canonical.batch};
-  std::string text = details_of({"a", canonical.a, m, k}, batch);
-  text += details_of({"b", canonical.b, k, n}, batch);
-  if (canonical.beta != ScalarClass::kZero && !canonical.c_is_d) {
-    text += details_of({"c", canonical.c, m, n}, batch);
+std::string details_text(const Problem& problem) {
+  const auto [m, n, k, batch] = std::array{problem.m, problem.n, problem.k, problem.batch};
+  std::string text = details_of({"a", problem.a, m, k}, batch);
+  text += details_of({"b", problem.b, k, n}, batch);
+  if (problem.beta != ScalarClass::kZero && !problem.c_is_d) {
+    text += details_of({"c", problem.c, m, n}, batch);
   }
-  text += details_of({"d", canonical.d, m, n}, batch);
-  if (canonical.regime == Regime::kWarm) {
+  text += details_of({"d", problem.d, m, n}, batch);
+  if (problem.regime == Regime::kWarm) {
     text += " warm";
   }
   for (const ProblemField& field : problem_fields().subspan(kFieldsAlwaysWritten)) {
-    const std::string value = field.text(canonical);
+    const std::string value = field.text(problem);
     if (value != field.text(Problem())) {
       text.append(" ").append(field.name).append("=").append(value);
     }

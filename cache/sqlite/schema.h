@@ -36,13 +36,13 @@ void check_schema(sqlite::Connection& connection);
 // itself from `text`.
 
 /// The problem's fields under their names in problem_fields.h, and the columns derived from them.
-std::vector<sqlite::Column> problem_columns(const Problem& canonical);
+std::vector<sqlite::Column> problem_columns(const Problem& problem);
 
 /// The CREATE TABLE lines for the columns of a problem's fields, each ending in a comma.
 std::string problem_column_definitions();
 
 /// The properties of a problem that its sizes, types, layout and epilogue do not show, such as
 /// "lda=4104 align_b=2 warm"; empty if nothing is unusual.
-std::string details_text(const Problem& canonical);
+std::string details_text(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -6,11 +6,11 @@
 #include "cache/sqlite/schema.h"
 
 namespace tunedgemm::internal {
-std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical) {
-  const std::string key = fingerprint(canonical);
-  std::vector<sqlite::Column> row = problem_columns(canonical);
+std::int64_t problem_row(sqlite::Connection& connection, const CanonicalProblem& problem) {
+  const std::string key = fingerprint(problem);
+  std::vector<sqlite::Column> row = problem_columns(problem);
   row.emplace_back("fingerprint", key);
-  row.emplace_back("text", to_text(canonical));
+  row.emplace_back("text", to_text(problem));
   return connection.find_or_insert("problem", {"fingerprint", key}, row);
 }
 

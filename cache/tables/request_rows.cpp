@@ -92,8 +92,8 @@ std::vector<Request> read_requests(const sqlite::Connection& connection,
     std::int64_t calls = 0;
     std::string name;
     rows.read(text, calls, name);
-    if (auto problem = parse_problem(text)) {
-      requests.push_back({*problem, calls, name});
+    if (const auto problem = parse_problem(text)) {
+      requests.push_back({canonical(*problem), calls, name});
     }
   }
   return requests;

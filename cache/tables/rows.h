@@ -24,8 +24,7 @@ namespace tunedgemm::internal {
 // rows. A function named ..._row returns the id of a value's row, and inserts the row if it is
 // missing.
 
-/// `canonical` must be what canonical() returns.
-std::int64_t problem_row(sqlite::Connection& connection, const Problem& canonical);
+std::int64_t problem_row(sqlite::Connection& connection, const CanonicalProblem& problem);
 std::int64_t device_row(sqlite::Connection& connection, const DeviceIdentity& device);
 std::int64_t toolchain_row(sqlite::Connection& connection, const Toolchain& toolchain);
 std::int64_t config_row(sqlite::Connection& connection, std::string_view family,
@@ -36,7 +35,6 @@ struct KeyRows {
   std::int64_t problem = 0, device = 0, toolchain = 0;
 };
 
-/// The problem is canonical in this and all other keys below.
 KeyRows key_rows(sqlite::Connection& connection, const TuningKey& key);
 
 /// The other devices that have winners and the device's backend and compute capability.
@@ -74,11 +72,11 @@ inline constexpr std::string_view kOfOneClass =
 
 /// Binds the parameters of kOfOneClass, then `values`.
 template <class... Values>
-void bind_class(sqlite::Statement& rows, const Problem& canonical, const std::string& device,
+void bind_class(sqlite::Statement& rows, const CanonicalProblem& problem, const std::string& device,
                 const Values&... values) {
-  rows.bind(device, name(canonical.a.type), name(canonical.b.type), name(canonical.d.type),
-            name(canonical.a.order), name(canonical.b.order), name(canonical.beta),
-            name(canonical.bias), name(canonical.activation), name(canonical.numerics), values...);
+  rows.bind(device, name(problem->a.type), name(problem->b.type), name(problem->d.type),
+            name(problem->a.order), name(problem->b.order), name(problem->beta),
+            name(problem->bias), name(problem->activation), name(problem->numerics), values...);
 }
 
 // winner_rows.cpp: the fastest config of each problem on a device with a toolchain.
@@ -116,22 +114,23 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
                   const std::string& family_fingerprint, const std::string& source_fingerprint);
 
 /// The fingerprints of problems with a winner on the device, one for each winner: at most `count`,
-/// the nearest first. The problems have the types, orders, epilogue and numerics of `canonical`.
+/// the nearest first. The problems have the types, orders, epilogue and numerics of `problem`.
 /// The distance is the product of the ratios of M + 1, N + 1, K + 1 and batch + 1.
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
-                                         const Problem& canonical, const std::string& device,
+                                         const CanonicalProblem& problem, const std::string& device,
                                          int count);
 /// Like find_neighbours(), but the distance is the ratio of M + 1, without a limit, and each config
 /// has only its nearest problem in the result. Searches a fixed number of winners on each side:
 /// those with the nearest smaller M, and those with the nearest M that is equal or larger.
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
-                                                 const Problem& canonical,
+                                                 const CanonicalProblem& problem,
                                                  const std::string& device, int count);
 
 /// The winners on the device, by M, of problems with the types, orders, epilogue, numerics, N, K
-/// and batch of `canonical`.
+/// and batch of `problem`.
 std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection,
-                                            const Problem& canonical, const std::string& device);
+                                            const CanonicalProblem& problem,
+                                            const std::string& device);
 
 /// Returns the number of rows, 0 or 1.
 std::int64_t delete_winner(sqlite::Connection& connection, const TuningKey& key);
@@ -150,7 +149,8 @@ std::int64_t delete_trials(sqlite::Connection& connection, const TuningKey& key)
 /// The timed trials of the problems of find_winners_at_other_m(), by the problems' fingerprints.
 /// Reads only the candidate, the predicted time and the median.
 std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
-    const sqlite::Connection& connection, const Problem& canonical, const std::string& device);
+    const sqlite::Connection& connection, const CanonicalProblem& problem,
+    const std::string& device);
 
 // kernel_rows.cpp: compiled binaries. A stored binary will be executed, and SQLite does not notice
 // a changed byte in a blob. Each row therefore has the SHA-256 of the binary.

@@ -80,7 +80,8 @@ std::int64_t delete_trials(sqlite::Connection& connection, const TuningKey& key)
 }
 
 std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
-    const sqlite::Connection& connection, const Problem& canonical, const std::string& device) {
+    const sqlite::Connection& connection, const CanonicalProblem& problem,
+    const std::string& device) {
   sqlite::Statement rows(
       connection,
       "SELECT p.fingerprint, c.family, c.knobs, t.family_fingerprint, t.predicted_us, t.median_us "
@@ -90,18 +91,18 @@ std::map<std::string, std::vector<TrialRecord>> read_timed_at_other_m(
       "WHERE " +
           std::string(kOfOneClass) +
           " AND n = ?11 AND k = ?12 AND batch = ?13 AND t.median_us IS NOT NULL ORDER BY t.id");
-  bind_class(rows, canonical, device, canonical.n, canonical.k, canonical.batch);
+  bind_class(rows, problem, device, problem->n, problem->k, problem->batch);
   std::map<std::string, std::vector<TrialRecord>> trials;
   while (rows.step()) {
     TrialRecord trial;
     Measurement measurement;
-    std::string problem, knobs;
-    rows.read(problem, trial.family, knobs, trial.family_fingerprint, trial.predicted_us,
+    std::string key, knobs;
+    rows.read(key, trial.family, knobs, trial.family_fingerprint, trial.predicted_us,
               measurement.median_us);
     if (auto config = parse_config(knobs)) {
       trial.config = std::move(*config);
       trial.measurement = std::move(measurement);
-      trials[problem].push_back(std::move(trial));
+      trials[key].push_back(std::move(trial));
     }
   }
   return trials;

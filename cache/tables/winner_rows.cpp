@@ -78,7 +78,7 @@ std::optional<Record> record_in(const sqlite::Statement& row) {
   if (!problem || !config) {
     return std::nullopt;
   }
-  r.problem = *problem;
+  r.problem = canonical(*problem);
   r.config = std::move(*config);
   if (!ties.empty()) {
     for (const std::string_view line : split(ties, '\n')) {
@@ -214,7 +214,7 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
 }
 
 std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
-                                         const Problem& canonical, const std::string& device,
+                                         const CanonicalProblem& problem, const std::string& device,
                                          int count) {
   // The distance is at least the ratio of M, so the index on M narrows the search.
   sqlite::Statement rows(
@@ -229,8 +229,8 @@ std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
   std::vector<std::string> problems;
   for (const double reach : kReaches) {
     problems.clear();
-    bind_class(rows, canonical, device, size(canonical.m), size(canonical.n), size(canonical.k),
-               size(canonical.batch), reach, count);
+    bind_class(rows, problem, device, size(problem->m), size(problem->n), size(problem->k),
+               size(problem->batch), reach, count);
     while (rows.step()) {
       rows.read(problems.emplace_back());
     }
@@ -242,7 +242,7 @@ std::vector<std::string> find_neighbours(const sqlite::Connection& connection,
 }
 
 std::vector<std::string> find_distant_neighbours(const sqlite::Connection& connection,
-                                                 const Problem& canonical,
+                                                 const CanonicalProblem& problem,
                                                  const std::string& device, int count) {
   const std::string next = "SELECT problem_fingerprint, family, knobs, m FROM winner_v1 WHERE " +
                            std::string(kOfOneClass) + " AND m ";
@@ -253,7 +253,7 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
       "SELECT * FROM (" +
           next + ">= ?11 ORDER BY m LIMIT ?13) UNION ALL SELECT * FROM (" + next +
           "< ?11 ORDER BY m DESC LIMIT ?13)) GROUP BY family, knobs ORDER BY apart LIMIT ?14");
-  bind_class(rows, canonical, device, canonical.m, size(canonical.m), kDistantNeighbours, count);
+  bind_class(rows, problem, device, problem->m, size(problem->m), kDistantNeighbours, count);
   std::vector<std::string> problems;
   while (rows.step()) {
     rows.read_one(0, problems.emplace_back());
@@ -262,11 +262,12 @@ std::vector<std::string> find_distant_neighbours(const sqlite::Connection& conne
 }
 
 std::vector<Record> find_winners_at_other_m(const sqlite::Connection& connection,
-                                            const Problem& canonical, const std::string& device) {
+                                            const CanonicalProblem& problem,
+                                            const std::string& device) {
   sqlite::Statement rows(connection, "SELECT " + std::string(kColumns) + " FROM winner_v1 WHERE " +
                                          std::string(kOfOneClass) +
                                          " AND n = ?11 AND k = ?12 AND batch = ?13 ORDER BY m");
-  bind_class(rows, canonical, device, canonical.n, canonical.k, canonical.batch);
+  bind_class(rows, problem, device, problem->n, problem->k, problem->batch);
   return records_in(rows);
 }
 

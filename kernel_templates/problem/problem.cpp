@@ -275,10 +275,8 @@ Problem transposed(const Problem& problem) {
   return same;
 }
 
-Canonical canonical(const Problem& problem) {
-  const bool swapped = problem.d.order == Order::kColumnMajor;
-  Canonical result{swapped ? transposed(problem) : problem, swapped};
-  Problem& same = result.problem;
+CanonicalProblem canonical(const Problem& problem) {
+  Problem same = swaps_operands(problem) ? transposed(problem) : problem;
   if (same.batch <= 1) {
     for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
       matrix->batch_stride = 0;
@@ -294,11 +292,11 @@ Canonical canonical(const Problem& problem) {
   } else {
     same.beta = ScalarClass::kOther;
   }
-  return result;
+  return CanonicalProblem(same);
 }
 
-std::string fingerprint(const Problem& problem) {
-  return sha256_hex(to_text(canonical(problem).problem), kFingerprintDigits);
+std::string fingerprint(const CanonicalProblem& problem) {
+  return sha256_hex(to_text(problem), kFingerprintDigits);
 }
 
 std::string types_text(const Problem& problem) {

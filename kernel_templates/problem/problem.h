@@ -100,15 +100,29 @@ std::string why_not(const Problem& problem);
 /// flips every order.
 Problem transposed(const Problem& problem);
 
-/// The same multiplication with D row-major: a column-major D is computed as its transpose.
-/// Differences without effect are removed, so that equal work has equal keys. Batch strides are 0
-/// if batch is 1; C equals D if beta is zero; K is 0 if alpha is zero; alpha is kOne; and beta is
-/// kZero or kOther.
-struct Canonical {
-  Problem problem;
-  bool swapped = false;  ///< A and B were swapped: swap their pointers and scales too
+/// A problem as the kernels compute it and as keys have it; only canonical() makes one. D is
+/// row-major. Differences without effect are removed, so that equal work has equal keys. Batch
+/// strides are 0 if batch is 1; C equals D if beta is zero; K is 0 if alpha is zero; alpha is kOne;
+/// and beta is kZero or kOther.
+class CanonicalProblem {
+ public:
+  CanonicalProblem() = default;  ///< without elements
+  operator const Problem&() const { return problem_; }
+  const Problem* operator->() const { return &problem_; }
+  friend bool operator==(const CanonicalProblem&, const CanonicalProblem&) = default;
+
+ private:
+  friend CanonicalProblem canonical(const Problem& problem);
+  explicit CanonicalProblem(const Problem& problem) : problem_(problem) {}
+  Problem problem_;
 };
-Canonical canonical(const Problem& problem);
+
+/// The same multiplication in canonical form: a column-major D is computed as its transpose.
+CanonicalProblem canonical(const Problem& problem);
+/// Whether canonical() swaps A and B, so that their pointers and scales must be swapped, too.
+inline bool swaps_operands(const Problem& problem) {
+  return problem.d.order == Order::kColumnMajor;
+}
 
 /// One line with the fields by name (see kFieldsAlwaysWritten), e.g. "m=512 n=768 k=64 batch=1
 /// a=f16,row,64,0,16 b=... c=... d=... c_is_d=0 alpha=one beta=zero activation=none bias=none
@@ -116,9 +130,9 @@ Canonical canonical(const Problem& problem);
 std::string to_text(const Problem& problem);
 std::optional<Problem> parse_problem(std::string_view text);
 
-/// The problem's key: 32 hexadecimal digits of the hash of to_text(canonical(problem).problem). No
-/// other function computes keys.
-std::string fingerprint(const Problem& problem);
+/// The problem's key: 32 hexadecimal digits of the hash of its text. No other function computes
+/// keys.
+std::string fingerprint(const CanonicalProblem& problem);
 
 /// "f16→f16", "e4m3×e5m2→bf16", with the numerics if there is a choice: "f32→f32 tf32".
 std::string types_text(const Problem& problem);

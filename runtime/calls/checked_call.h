@@ -23,9 +23,8 @@ class CallError : public std::runtime_error {
 
 struct CheckedCall {
   CallKey key;
-  Problem asked;        ///< as the caller describes it
-  Canonical canonical;  ///< as the kernels compute it
-  const Problem& problem() const { return canonical.problem; }
+  Problem asked;             ///< as the caller describes it
+  CanonicalProblem problem;  ///< as the kernels compute it
 };
 
 /// The key may contain any numbers. Throws CallError(kInvalidArgument) with a sentence that names

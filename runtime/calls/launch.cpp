@@ -90,7 +90,7 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
   if (plan.reads_c && buffers.c == nullptr) {
     return missing("c", "C is read; pass beta = 0 if there is no C");
   }
-  if (plan.problem.bias != Bias::kNone) {
+  if (plan.problem->bias != Bias::kNone) {
     if (buffers.bias == nullptr) {
       return missing("bias", "the problem has a bias");
     }
@@ -160,7 +160,7 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
 bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
   const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
   const bool c = !plan.reads_c || buffers.c != nullptr;
-  const bool bias = plan.problem.bias == Bias::kNone;  // else why_not_buffers checks it
+  const bool bias = plan.problem->bias == Bias::kNone;  // else why_not_buffers checks it
   const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr;
   const bool apart =
       !(plan.reads_inputs && (ranges_overlap(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||

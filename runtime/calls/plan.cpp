@@ -26,11 +26,11 @@ Arguments arguments_of(const Problem& problem) {
 
 Plan::Plan(const CheckedCall& call)
     : key(call.key),
-      problem(call.problem()),
-      swapped(call.canonical.swapped),
+      problem(call.problem),
+      swapped(swaps_operands(call.asked)),
       arguments(arguments_of(problem)),
-      reads_inputs(problem.k > 0),
-      reads_c(problem.beta != ScalarClass::kZero) {
+      reads_inputs(problem->k > 0),
+      reads_c(problem->beta != ScalarClass::kZero) {
   const Problem& original = call.asked;
   const auto& [m, n, k] = std::tuple(original.m, original.n, original.k);
   const auto bytes = [&](const Matrix& matrix, std::int64_t rows, std::int64_t columns) {

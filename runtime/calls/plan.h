@@ -46,7 +46,7 @@ struct Plan {
 
   Context* context = nullptr;
   CallKey key;
-  Problem problem;       ///< canonical
+  CanonicalProblem problem;
   bool swapped = false;  ///< the caller's B is the kernel's A
 
   Candidate candidate;

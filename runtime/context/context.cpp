@@ -99,9 +99,10 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
               [this](const Plan& plan) { provisional_.note_calls_of(plan); }),
       workspaces_(*device_),
       tuning_(*device_, *store_, make_worker(options, *device_, *store_), options.shared_binaries),
-      background_([this](const Problem& canonical, const BackgroundTuner::MustEnd& must_end) {
-        return tune_in_background(canonical, must_end);
-      }),
+      background_(
+          [this](const CanonicalProblem& problem, const BackgroundTuner::MustEnd& must_end) {
+            return tune_in_background(problem, must_end);
+          }),
       winner_watch_([this] { return use_winners_of_others(); }) {}
 
 Context::~Context() {
@@ -168,12 +169,11 @@ std::shared_ptr<const Plan> Context::plan_during_capture(const CheckedCall& call
   const std::int64_t changes_before = store_->changes();
   PlanMaker::Miss miss(maker_, call);
   std::unique_ptr<Plan> plan =
-      is_empty(call.problem()) ? maker_.empty(call) : maker_.from_loaded(miss);
+      is_empty(call.problem) ? maker_.empty(call) : maker_.from_loaded(miss);
   if (plan == nullptr) {
     throw CallError(CallError::Kind::kNotTuned,
                     "the stream is being captured and no loaded kernel computes " +
-                        to_text(call.problem()) +
-                        "; call once with this problem before the capture");
+                        to_text(call.problem) + "; call once with this problem before the capture");
   }
   ++counters_.fallbacks;
   if (!plan->is_final && !keeps(kept_for)) {
@@ -232,7 +232,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy,
 }
 
 std::unique_ptr<Plan> Context::plan_of_winner(Search& search, const Attempt& attempt) {
-  const Problem& problem = search.miss.problem();
+  const CanonicalProblem& problem = search.miss.problem();
   std::optional<Hit>& winner = search.winner;
   const bool may_compile = attempt.may_compile_winner();
   if (!winner && may_compile && std::exchange(search.may_renew, false)) {
@@ -304,7 +304,7 @@ Compiling Context::compiling_under(Policy policy) {
 }
 
 void Context::throw_without_kernel(const Search& search, Policy policy) {
-  const Problem& problem = search.miss.problem();
+  const CanonicalProblem& problem = search.miss.problem();
   const std::string& device = device_->identity().name;
   if (policy == Policy::kFail) {
     throw CallError(
@@ -326,11 +326,12 @@ void Context::throw_without_kernel(const Search& search, Policy policy) {
                                                      ": " + search.why_not_compiled);
 }
 
-std::optional<Hit> Context::find_winner(const Problem& canonical) {
-  return store_->find({canonical, device_->identity(), device_->toolchain()}, device_->limits());
+std::optional<Hit> Context::find_winner(const CanonicalProblem& problem) {
+  return store_->find({problem, device_->identity(), device_->toolchain()}, device_->limits());
 }
 
-Context::TunedMiss Context::tune_missing(const Problem& canonical, std::int64_t tuned_before) {
+Context::TunedMiss Context::tune_missing(const CanonicalProblem& problem,
+                                         std::int64_t tuned_before) {
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
@@ -338,18 +339,18 @@ Context::TunedMiss Context::tune_missing(const Problem& canonical, std::int64_t 
   const double limit = search_limits_of(tuning.rigor, tuning.budget).seconds;
   const std::string at_most =
       std::isfinite(limit) ? ", in at most " + four_digits(limit) + " s" : "";
-  log_info("a call tunes " + title_of(canonical) + at_most);
+  log_info("a call tunes " + title_of(problem) + at_most);
   const auto begin = std::chrono::steady_clock::now();
   tuning.on_progress = [&](const Progress&) {
     const bool is_long = std::chrono::steady_clock::now() - begin >= kSilence;
     if (is_long && !has_told_of_tuning_.exchange(true)) {
-      log_info_on_terminal("a first call tunes " + title_of(canonical) + ", once" + at_most +
+      log_info_on_terminal("a first call tunes " + title_of(problem) + ", once" + at_most +
                            "; TUNEDGEMM_LOG=info tells more, TUNEDGEMM_LOG=off nothing");
     }
   };
-  TuneResult result = tuning_.tune_missing(canonical, tuning, tuned_before);
+  TuneResult result = tuning_.tune_missing(problem, tuning, tuned_before);
   if (result.record) {
-    log_info("the call's winner for " + title_of(canonical) + " is of the family " +
+    log_info("the call's winner for " + title_of(problem) + " is of the family " +
              result.record->family + ": " + four_digits(result.record->measurement.median_us) +
              " us");
   }
@@ -362,27 +363,27 @@ Context::TunedMiss Context::tune_missing(const Problem& canonical, std::int64_t 
         });
     return {.hit = std::nullopt, .nothing_compiles = nothing_compiles};
   }
-  return {.hit = to_hit(std::move(*result.record), canonical, device_->limits(), Match::kExact)};
+  return {.hit = to_hit(std::move(*result.record), problem, device_->limits(), Match::kExact)};
 }
 
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
   const BackgroundTuner::Interruption interruption(background_);
-  TuneResult result = tuning_.tune(problem, options);
+  const CanonicalProblem tuned = canonical(problem);
+  TuneResult result = tuning_.tune(tuned, options);
   if (result.record) {
-    const Problem canonical = tunedgemm::internal::canonical(problem).problem;
     if (const std::optional<Hit> hit =
-            to_hit(*result.record, canonical, device_->limits(), Match::kExact)) {
-      replace_plans(canonical, *hit, Compiling::kAllowed);
+            to_hit(*result.record, tuned, device_->limits(), Match::kExact)) {
+      replace_plans(tuned, *hit, Compiling::kAllowed);
     }
   }
   return result;
 }
 
-BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
+BackgroundTuner::Outcome Context::tune_in_background(const CanonicalProblem& problem,
                                                      const BackgroundTuner::MustEnd& must_end) {
   // A stored winner needs no tuning. At most its kernel must be compiled.
-  const std::optional<Hit> stored = find_winner(canonical);
-  if (stored && replace_plans(canonical, *stored, Compiling::kAllowed)) {
+  const std::optional<Hit> stored = find_winner(problem);
+  if (stored && replace_plans(problem, *stored, Compiling::kAllowed)) {
     return BackgroundTuner::Outcome::kDone;
   }
   TuneOptions tuning;
@@ -391,16 +392,16 @@ BackgroundTuner::Outcome Context::tune_in_background(const Problem& canonical,
   tuning.cancelled = must_end;
   tuning.in_background = true;
   // Do not wait for another process's lease, because stop() cannot interrupt that wait.
-  TuneResult result = tuning_.tune(canonical, tuning, 0);
+  TuneResult result = tuning_.tune(problem, tuning, 0);
   if (result.is_leased_elsewhere || result.tuning.cancelled) {
     return BackgroundTuner::Outcome::kAgain;
   }
   if (!result.record) {
     log_warning("not tuned in the background: " + result.tuning.failure);
   } else if (const auto hit =
-                 to_hit(*std::move(result.record), canonical, device_->limits(), Match::kExact)) {
-    replace_plans(canonical, *hit, Compiling::kAllowed);
-    log_info("tuned in the background: " + to_text(canonical));
+                 to_hit(*std::move(result.record), problem, device_->limits(), Match::kExact)) {
+    replace_plans(problem, *hit, Compiling::kAllowed);
+    log_info("tuned in the background: " + to_text(problem));
   }
   return BackgroundTuner::Outcome::kDone;
 }
@@ -424,7 +425,7 @@ bool Context::use_winners_of_others() {
   const std::int64_t changes = store_->refresh();
   if (changes != changes_seen_) {
     changes_seen_ = changes;
-    for (const Problem& problem :
+    for (const CanonicalProblem& problem :
          provisional_.problems_among(store_->tuned_problems(device_->identity()))) {
       if (const std::optional<Hit> hit = find_winner(problem)) {
         replace_plans(problem, *hit, Compiling::kForbidden);
@@ -435,10 +436,10 @@ bool Context::use_winners_of_others() {
   return provisional_.size() > 0;
 }
 
-bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling) {
+bool Context::replace_plans(const CanonicalProblem& problem, const Hit& hit, Compiling compiling) {
   recent_.clear();
   try {
-    return provisional_.replace(canonical, [&](const Plan& plan) -> const Plan* {
+    return provisional_.replace(problem, [&](const Plan& plan) -> const Plan* {
       auto successor = maker_.from_winner(call_of_plan(plan.key), hit, compiling);
       if (successor == nullptr) {
         return nullptr;
@@ -447,8 +448,7 @@ bool Context::replace_plans(const Problem& canonical, const Hit& hit, Compiling 
       return &plans_.add(std::move(successor));
     });
   } catch (const std::exception& error) {  // the provisional plan stays usable
-    log_warning("a provisional plan of " + to_text(canonical) +
-                " is not replaced: " + error.what());
+    log_warning("a provisional plan of " + to_text(problem) + " is not replaced: " + error.what());
     return false;
   }
 }

@@ -105,7 +105,7 @@ class Context {
 
   /// See TuningSession.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
-    return tuning_.find_tuned(problem, options);
+    return tuning_.find_tuned(canonical(problem), options);
   }
   /// See TuningSession; also replaces the problem's provisional plans. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options);
@@ -173,15 +173,15 @@ class Context {
   /// The plan of a call during a stream capture, which may only use a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
   std::shared_ptr<const Plan> plan_during_capture(const CheckedCall& call, KeptFor kept_for);
-  std::optional<Hit> find_winner(const Problem& canonical);
+  std::optional<Hit> find_winner(const CanonicalProblem& problem);
   struct TunedMiss {
     std::optional<Hit> hit;         ///< empty if the tuning found no winner
     bool nothing_compiles = false;  ///< every candidate was rejected as kUnavailable
   };
-  TunedMiss tune_missing(const Problem& canonical, std::int64_t tuned_before);
+  TunedMiss tune_missing(const CanonicalProblem& problem, std::int64_t tuned_before);
   static Compiling compiling_under(Policy policy);
 
-  BackgroundTuner::Outcome tune_in_background(const Problem& canonical,
+  BackgroundTuner::Outcome tune_in_background(const CanonicalProblem& problem,
                                               const BackgroundTuner::MustEnd& must_end);
   /// Registers the plan, to be replaced once the problem has a winner. `changes_before` is the
   /// value of Store::changes() before the plan was made.
@@ -191,7 +191,7 @@ class Context {
   bool use_winners_of_others();
   /// Replaces the problem's provisional plans by plans with the winner's kernel. Returns whether
   /// all were replaced.
-  bool replace_plans(const Problem& canonical, const Hit& hit, Compiling compiling);
+  bool replace_plans(const CanonicalProblem& problem, const Hit& hit, Compiling compiling);
 
   const pid_t process_ = process_id();
   ContextOptions options_;

@@ -185,7 +185,7 @@ std::unique_ptr<Plan> PlanMaker::from_store(Miss& miss) {
 
 std::unique_ptr<Plan> PlanMaker::from_winners_of(Miss& miss, const DeviceIdentity& device,
                                                  std::string_view suffix) {
-  const Problem& problem = miss.problem();
+  const CanonicalProblem& problem = miss.problem();
   for (const auto& find : {&Store::neighbours, &Store::distant_neighbours}) {
     const std::vector<Record> winners = (store_.*find)(problem, device, kAskedNeighbours);
     for (const Instance& instance :
@@ -201,7 +201,7 @@ std::unique_ptr<Plan> PlanMaker::from_winners_of(Miss& miss, const DeviceIdentit
   return nullptr;
 }
 
-std::shared_ptr<const MLadder> PlanMaker::ladder_of(const Problem& problem,
+std::shared_ptr<const MLadder> PlanMaker::ladder_of(const CanonicalProblem& problem,
                                                     const DeviceIdentity& device) {
   const std::string key = fingerprint(device) + " " + ladder_key(problem);
   const std::int64_t changes = store_.changes();
@@ -231,7 +231,7 @@ std::unique_ptr<Plan> PlanMaker::from_ladder(Miss& miss) {
 }
 
 std::unique_ptr<Plan> PlanMaker::from_ladder_of(Miss& miss, const DeviceIdentity& similar) {
-  const Problem& problem = miss.problem();
+  const CanonicalProblem& problem = miss.problem();
   for (const LadderChoice& choice : ladder_of(problem, similar)->choices_elsewhere(problem)) {
     if (KernelCache::Kernel kernel =
             kernels_.find_stored(choice.instance, device_.toolchain().compiler)) {
@@ -286,7 +286,7 @@ std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
 }
 
 std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
-  const Problem& problem = miss.problem();
+  const CanonicalProblem& problem = miss.problem();
   // A candidate that does not compile must not fail the call, so try others.
   constexpr std::size_t kAttempts = 8;
   std::size_t attempts = 0;
@@ -325,7 +325,7 @@ std::unique_ptr<Plan> PlanMaker::from_model(Miss& miss, std::string& why_not) {
 }
 
 std::unique_ptr<Plan> PlanMaker::without_workspace(Miss& miss, Compiling compiling) {
-  const Problem& problem = miss.problem();
+  const CanonicalProblem& problem = miss.problem();
   const std::vector<TrialRecord> trials =
       store_.trials({problem, device_.identity(), device_.toolchain()});
   std::vector<Instance> candidates = measured_instances(problem, device_.limits(), trials);

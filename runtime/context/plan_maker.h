@@ -35,7 +35,7 @@ class PlanMaker {
    public:
     Miss(PlanMaker& maker, const CheckedCall& call) : maker_(maker), call_(call) {}
     const CheckedCall& call() const { return call_; }
-    const Problem& problem() const { return call_.problem(); }
+    const CanonicalProblem& problem() const { return call_.problem; }
     /// In the cost model's order, the best first.
     const std::vector<Instance>& ranked();
 
@@ -113,7 +113,8 @@ class PlanMaker {
                                         std::string_view suffix);
   /// The device's ladder of the problem's class, as the store has it now. It is read from the store
   /// only if something has been stored since it was last read.
-  std::shared_ptr<const MLadder> ladder_of(const Problem& problem, const DeviceIdentity& device);
+  std::shared_ptr<const MLadder> ladder_of(const CanonicalProblem& problem,
+                                           const DeviceIdentity& device);
   /// The linked-in kernel, which stands in for any candidate. Null if the device has none, or no
   /// candidate is legal.
   std::unique_ptr<Plan> from_built_in(Miss& miss);

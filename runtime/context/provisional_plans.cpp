@@ -37,10 +37,10 @@ void ProvisionalPlans::note_calls_of(const Plan& plan) const {
   }
 }
 
-std::vector<Problem> ProvisionalPlans::problems_among(
+std::vector<CanonicalProblem> ProvisionalPlans::problems_among(
     const std::unordered_set<std::string>& fingerprints) const {
   const std::scoped_lock lock(mutex_);
-  std::vector<Problem> problems;
+  std::vector<CanonicalProblem> problems;
   for (const std::string& fingerprint : fingerprints) {
     if (const auto found = plans_.find(fingerprint); found != plans_.end()) {
       problems.push_back(found->second.front()->problem);
@@ -49,13 +49,13 @@ std::vector<Problem> ProvisionalPlans::problems_among(
   return problems;
 }
 
-bool ProvisionalPlans::replace(const Problem& canonical,
+bool ProvisionalPlans::replace(const CanonicalProblem& problem,
                                const std::function<const Plan*(const Plan&)>& make) {
-  const std::string problem = fingerprint(canonical);
+  const std::string key = fingerprint(problem);
   std::vector<const Plan*> old;
   {
     const std::scoped_lock lock(mutex_);
-    if (const auto found = plans_.find(problem); found != plans_.end()) {
+    if (const auto found = plans_.find(key); found != plans_.end()) {
       old = found->second;
     }
   }
@@ -66,7 +66,7 @@ bool ProvisionalPlans::replace(const Problem& canonical,
     }
   }
   const std::scoped_lock lock(mutex_);
-  const auto found = plans_.find(problem);
+  const auto found = plans_.find(key);
   if (found == plans_.end()) {
     return true;
   }

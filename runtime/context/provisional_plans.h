@@ -37,12 +37,14 @@ class ProvisionalPlans {
   void note_calls_of(const Plan& plan) const;
 
   /// The problems of plans whose fingerprints are in the set.
-  std::vector<Problem> problems_among(const std::unordered_set<std::string>& fingerprints) const;
+  std::vector<CanonicalProblem> problems_among(
+      const std::unordered_set<std::string>& fingerprints) const;
 
   /// Gives each plan of the problem the successor that `make` returns, and removes the plan from
   /// this list. A plan stays if `make` returns null. If `make` throws, all plans stay. Returns
   /// whether no plan of the problem is left.
-  bool replace(const Problem& canonical, const std::function<const Plan*(const Plan&)>& make);
+  bool replace(const CanonicalProblem& problem,
+               const std::function<const Plan*(const Plan&)>& make);
 
  private:
   const Device& device_;

@@ -25,7 +25,7 @@ constexpr double kLongestCompilation = 24 * 3600;
 
 // Equal problems are verified with equal inputs, so that a tuning can be repeated.
 std::uint64_t seed_for(const Problem& problem) {
-  return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
+  return std::stoull(fingerprint(canonical(problem)).substr(0, 16), nullptr, 16);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void TuningWorker::start() {
 }
 
 TuneResult TuningWorker::tune(const TuningKey& key, const TuneOptions& options) {
-  const Problem& problem = key.problem;
+  const CanonicalProblem& problem = key.problem;
   TuneResult lost;
   Loss last;
   for (int workers = 0;
@@ -86,7 +86,7 @@ TuneResult TuningWorker::tune(const TuningKey& key, const TuneOptions& options) 
   return lost;
 }
 
-std::optional<TuningWorker::Loss> TuningWorker::talk(const Problem& problem,
+std::optional<TuningWorker::Loss> TuningWorker::talk(const CanonicalProblem& problem,
                                                      const TuneOptions& options,
                                                      WorkerConversation& conversation) {
   using Next = WorkerConversation::Next;

@@ -39,9 +39,9 @@ class TuningWorker {
   TuningWorker& operator=(const TuningWorker&) = delete;
 
   /// Tunes the key's problem on the key's device. The worker puts the record into the store; the
-  /// result has no record. Precondition: the problem is canonical, and this process does not hold
-  /// its lease. Throws std::system_error if the command does not start a worker. Throws DeviceError
-  /// if the worker cannot open the device, or if it reports a DeviceError that it survives.
+  /// result has no record. Precondition: this process does not hold its lease. Throws
+  /// std::system_error if the command does not start a worker. Throws DeviceError if the worker
+  /// cannot open the device, or if it reports a DeviceError that it survives.
   TuneResult tune(const TuningKey& key, const TuneOptions& options);
 
  private:
@@ -54,7 +54,7 @@ class TuningWorker {
 
   void start();
   /// Empty if the worker sent a result; else the worker is lost.
-  std::optional<Loss> talk(const Problem& problem, const TuneOptions& options,
+  std::optional<Loss> talk(const CanonicalProblem& problem, const TuneOptions& options,
                            WorkerConversation& conversation);
   /// Stores and logs which candidate was running when the worker was lost.
   void record_loss(const TuningKey& key, const std::string& at_work, const Loss& loss);

@@ -72,7 +72,7 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-std::string to_lines(const Problem& problem, const TuneOptions& options) {
+std::string to_lines(const CanonicalProblem& problem, const TuneOptions& options) {
   std::string before;
   for (const Candidate& candidate : options.candidates) {
     before += std::string(kCandidate) + ' ' + to_text(candidate) + '\n';
@@ -106,7 +106,7 @@ std::optional<WorkerRequest> parse_request(std::string_view line) {
     return std::nullopt;
   }
   options.rigor = *rigor;
-  return WorkerRequest{*problem, std::move(options)};
+  return WorkerRequest{canonical(*problem), std::move(options)};
 }
 
 std::optional<std::string> candidate_text(std::string_view line) {
@@ -114,9 +114,10 @@ std::optional<std::string> candidate_text(std::string_view line) {
   return fields.word() == kCandidate ? std::optional(fields.rest()) : std::nullopt;
 }
 
-std::optional<Problem> next_problem(std::string_view line) {
+std::optional<CanonicalProblem> next_problem(std::string_view line) {
   LineReader fields(line);
-  return fields.word() == kNext ? parse_problem(fields.rest()) : std::nullopt;
+  const auto problem = fields.word() == kNext ? parse_problem(fields.rest()) : std::nullopt;
+  return problem ? std::optional(canonical(*problem)) : std::nullopt;
 }
 
 std::string log_line(LogLevel level, std::string_view sentence) {

@@ -66,18 +66,18 @@ inline constexpr std::string_view kCancelLine = "cancel";
 
 /// A request to tune a problem.
 struct WorkerRequest {
-  Problem problem;
+  CanonicalProblem problem;
   TuneOptions options;
 };
 /// The lines `candidate`, `next` and `tune`, without the last line break.
-std::string to_lines(const Problem& problem, const TuneOptions& options);
+std::string to_lines(const CanonicalProblem& problem, const TuneOptions& options);
 /// The request of a line `tune`, without candidates and next problem; empty if the line is not valid.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 /// The text of a line `candidate`; empty if it is another line.
 std::optional<std::string> candidate_text(std::string_view line);
 
 /// The problem of a valid line `next`; empty if it is another line.
-std::optional<Problem> next_problem(std::string_view line);
+std::optional<CanonicalProblem> next_problem(std::string_view line);
 
 /// The lines that the worker sends.
 std::string log_line(LogLevel level, std::string_view sentence);

@@ -65,7 +65,7 @@ TuneResult flushed(Context& context, TuneResult result) {
 // What the lines before a request say.
 struct Preface {
   std::vector<std::string> candidates;
-  std::optional<Problem> next;
+  std::optional<CanonicalProblem> next;
 };
 
 // Empty if the line is not a valid request, or a text is no candidate.

@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kLongestWait{5};
 struct BackgroundTuner::State {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Problem> waiting;
+  std::deque<CanonicalProblem> waiting;
   std::set<std::string> added;  ///< fingerprints of all problems ever added
   bool stopping = false;
   bool is_running = false;  ///< whether the thread runs
@@ -43,13 +43,13 @@ BackgroundTuner::~BackgroundTuner() {
   stop();
 }
 
-void BackgroundTuner::add(const Problem& canonical) {
+void BackgroundTuner::add(const CanonicalProblem& problem) {
   State& state = *state_;
   const std::scoped_lock lock(state.mutex);
-  if (state.stopping || !state.added.insert(fingerprint(canonical)).second) {
+  if (state.stopping || !state.added.insert(fingerprint(problem)).second) {
     return;
   }
-  state.waiting.push_back(canonical);
+  state.waiting.push_back(problem);
   if (!state.thread.joinable()) {
     try {
       state.thread = std::thread([this, &state] { run(state); });
@@ -94,7 +94,7 @@ void BackgroundTuner::run(State& state) {
       state.changed.notify_all();
       return;
     }
-    const Problem problem = state.waiting.front();
+    const CanonicalProblem problem = state.waiting.front();
     state.waiting.pop_front();
     lock.unlock();
     const Outcome outcome = tune(state, problem);
@@ -106,7 +106,7 @@ void BackgroundTuner::run(State& state) {
   }
 }
 
-BackgroundTuner::Outcome BackgroundTuner::tune(State& state, const Problem& problem) {
+BackgroundTuner::Outcome BackgroundTuner::tune(State& state, const CanonicalProblem& problem) {
   try {
     return tune_(problem, [this, &state] { return must_end(state); });
   } catch (const DeviceError& error) {

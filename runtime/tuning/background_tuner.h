@@ -26,7 +26,7 @@ class BackgroundTuner {
   using MustEnd = std::function<bool()>;
   /// Tunes one problem; called on the thread. May throw: DeviceError(kLost) ends background tuning,
   /// and any other exception ends only the tuning of this problem.
-  using Tune = std::function<Outcome(const Problem& problem, const MustEnd& must_end)>;
+  using Tune = std::function<Outcome(const CanonicalProblem& problem, const MustEnd& must_end)>;
 
   /// The context is idle after this long without a call: longer than the gaps within a burst of
   /// calls, shorter than the gaps between requests to a lightly loaded service.
@@ -39,7 +39,7 @@ class BackgroundTuner {
   BackgroundTuner& operator=(const BackgroundTuner&) = delete;
 
   /// Queues the problem, unless it was added before. No effect after stop().
-  void add(const Problem& canonical);
+  void add(const CanonicalProblem& problem);
   /// Ends background tuning for good. Waits until the running candidate has ended.
   void stop() noexcept;
 
@@ -67,7 +67,7 @@ class BackgroundTuner {
   struct State;
 
   void run(State& state);
-  Outcome tune(State& state, const Problem& problem);
+  Outcome tune(State& state, const CanonicalProblem& problem);
   bool must_end(State& state);
 
   Tune tune_;

@@ -61,7 +61,7 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
     store.clear_in_flight(key);
   }
   record.spent_seconds += race.seconds;
-  const bool is_back_to_back = record.problem.launch_regime == LaunchRegime::kBackToBack;
+  const bool is_back_to_back = record.problem->launch_regime == LaunchRegime::kBackToBack;
   if (!race.choice || is_back_to_back) {
     record.remark = joined_remarks(record.remark, race.remark);
   }
@@ -102,21 +102,21 @@ TuningSession::TuningSession(Device& device, Store& store, std::unique_ptr<Tunin
 
 TuningSession::~TuningSession() = default;
 
-TuningKey TuningSession::key_of(const Problem& problem) const {
+TuningKey TuningSession::key_of(const CanonicalProblem& problem) const {
   return {problem, device_.identity(), device_.toolchain()};
 }
 
-std::optional<Record> TuningSession::find_tuned(const Problem& problem,
+std::optional<Record> TuningSession::find_tuned(const CanonicalProblem& problem,
                                                 const TuneOptions& options) {
   auto hit = store_.find(key_of(problem), device_.limits());
   if (!hit) {
-    hit = renewed(canonical(problem).problem);
+    hit = renewed(problem);
   }
   return hit && suffices(*hit, options) ? std::optional(std::move(hit->record)) : std::nullopt;
 }
 
-std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
-  auto outdated = store_.find_outdated(key_of(canonical), device_.limits());
+std::optional<Hit> TuningSession::renewed(const CanonicalProblem& problem) {
+  auto outdated = store_.find_outdated(key_of(problem), device_.limits());
   if (!outdated || !device_.why_not_compile().empty()) {
     return std::nullopt;
   }
@@ -136,18 +136,18 @@ std::optional<Hit> TuningSession::renewed(const Problem& canonical) {
     return std::nullopt;
   }
   store_.renew(*outdated);
-  log_info("keeping the winner of " + to_text(canonical) + ": the template of " +
+  log_info("keeping the winner of " + to_text(problem) + ": the template of " +
            to_text(outdated->hit.winner.candidate) + " has changed, but not its machine code");
   return std::move(outdated->hit);
 }
 
-TuneResult TuningSession::tune(const Problem& problem, const TuneOptions& options,
+TuneResult TuningSession::tune(const CanonicalProblem& problem, const TuneOptions& options,
                                double lease_wait_seconds) {
   const std::scoped_lock lock(tuning_mutex_);
-  return tune_alone(canonical(problem).problem, options, LookUp::kNeeded, lease_wait_seconds);
+  return tune_alone(problem, options, LookUp::kNeeded, lease_wait_seconds);
 }
 
-TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions& options,
+TuneResult TuningSession::tune_missing(const CanonicalProblem& problem, const TuneOptions& options,
                                        std::int64_t tuned_before) {
   const std::scoped_lock lock(tuning_mutex_);
   warn_of_budget(problem, options);
@@ -155,10 +155,10 @@ TuneResult TuningSession::tune_missing(const Problem& problem, const TuneOptions
                     kLeaseWaitSeconds);
 }
 
-TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions& options,
+TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const TuneOptions& options,
                                      LookUp look_up, double lease_wait_seconds) {
   if (look_up == LookUp::kNeeded && !options.force) {
-    if (auto record = find_tuned(canonical, options)) {
+    if (auto record = find_tuned(problem, options)) {
       return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
     }
   }
@@ -166,22 +166,22 @@ TuneResult TuningSession::tune_alone(const Problem& canonical, const TuneOptions
     return failed(reason);
   }
   if (can_use_worker(options)) {
-    return measure_in_worker(canonical, options);
+    return measure_in_worker(problem, options);
   }
-  const Lease lease = store_.acquire(key_of(canonical), lease_wait_seconds);
+  const Lease lease = store_.acquire(key_of(problem), lease_wait_seconds);
   if (lease.winners_changed() && !options.force) {
-    if (auto record = find_tuned(canonical, options)) {
+    if (auto record = find_tuned(problem, options)) {
       return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
     }
   }
   if (!lease) {
     TuneResult busy =
-        failed("another process has been tuning " + to_text(canonical) + " for more than " +
+        failed("another process has been tuning " + to_text(problem) + " for more than " +
                std::to_string(static_cast<int>(lease_wait_seconds)) + " seconds");
     busy.is_leased_elsewhere = true;
     return busy;
   }
-  return measure(canonical, options);
+  return measure(problem, options);
 }
 
 bool TuningSession::can_use_worker(const TuneOptions& options) const {
@@ -189,7 +189,8 @@ bool TuningSession::can_use_worker(const TuneOptions& options) const {
          store_.state() == StoreState::kReadWrite;
 }
 
-TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOptions& options) {
+TuneResult TuningSession::measure_in_worker(const CanonicalProblem& problem,
+                                            const TuneOptions& options) {
   TuneResult result;
   try {
     result = worker_->tune(key_of(problem), options);
@@ -229,7 +230,7 @@ TuneResult TuningSession::measure_in_worker(const Problem& problem, const TuneOp
   return result;
 }
 
-void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& options) {
+void TuningSession::warn_of_budget(const CanonicalProblem& problem, const TuneOptions& options) {
   const bool has_budget = options.budget.seconds > 0 || options.budget.candidates > 0;
   if (has_warned_ || !has_budget) {
     return;
@@ -246,7 +247,7 @@ void TuningSession::warn_of_budget(const Problem& problem, const TuneOptions& op
   }
 }
 
-TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& options) {
+TuneResult TuningSession::measure(const CanonicalProblem& problem, const TuneOptions& options) {
   TuneResult result;
   try {
     const Device::Current current(device_);
@@ -304,7 +305,7 @@ TuneResult TuningSession::measure(const Problem& problem, const TuneOptions& opt
 }
 
 void TuningSession::keep_kernel_without_workspace(const Tuning& tuning) {
-  const Problem& problem = tuning.record->problem;
+  const CanonicalProblem& problem = tuning.record->problem;
   const std::vector<Instance> fastest_first =
       measured_instances(problem, device_.limits(), tuning.trials);
   const auto other =

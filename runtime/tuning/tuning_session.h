@@ -59,24 +59,24 @@ class TuningSession {
 
   /// The winner that tune() would return without measuring: one that suffices(). May compile one
   /// kernel (renewed()).
-  std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options);
+  std::optional<Record> find_tuned(const CanonicalProblem& problem, const TuneOptions& options);
 
   /// A winner whose kernel template has changed, if the new template compiles to the same machine
   /// code. Its row then moves to the new template. Compiles at most one kernel. Throws DeviceError.
-  std::optional<Hit> renewed(const Problem& canonical);
+  std::optional<Hit> renewed(const CanonicalProblem& problem);
 
   /// How long a tuning waits for another process that is tuning the same problem.
   static constexpr double kLeaseWaitSeconds = 60;
 
   /// Returns the winner of find_tuned() if there is one. Else tunes the problem and stores the
   /// winner. Throws DeviceError.
-  TuneResult tune(const Problem& problem, const TuneOptions& options,
+  TuneResult tune(const CanonicalProblem& problem, const TuneOptions& options,
                   double lease_wait_seconds = kLeaseWaitSeconds);
-  /// Like tune(), for a canonical problem for which the caller has just found no winner. Looks
+  /// Like tune(), for a problem problem for which the caller has just found no winner. Looks
   /// again only if a winner may have been stored meanwhile. `tuned_before` is the value of tuned()
   /// before the caller's look-up; the lease reports winners of other processes. Logs a warning,
   /// once, if the budget is too small to decide.
-  TuneResult tune_missing(const Problem& problem, const TuneOptions& options,
+  TuneResult tune_missing(const CanonicalProblem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
   /// See DeviceProbe::complete; a tuning calls it first.
@@ -86,17 +86,17 @@ class TuningSession {
   std::int64_t tuned() const { return tuned_; }
 
  private:
-  TuningKey key_of(const Problem& problem) const;
+  TuningKey key_of(const CanonicalProblem& problem) const;
   enum class LookUp { kNeeded, kDone };
   /// Precondition: tuning_mutex_ is held.
-  TuneResult tune_alone(const Problem& canonical, const TuneOptions& options, LookUp look_up,
+  TuneResult tune_alone(const CanonicalProblem& problem, const TuneOptions& options, LookUp look_up,
                         double lease_wait_seconds);
   /// Logs a warning, once, if the budget is too small to decide. Precondition: tuning_mutex_ is
   /// held.
-  void warn_of_budget(const Problem& problem, const TuneOptions& options);
-  TuneResult measure(const Problem& problem, const TuneOptions& options);
+  void warn_of_budget(const CanonicalProblem& problem, const TuneOptions& options);
+  TuneResult measure(const CanonicalProblem& problem, const TuneOptions& options);
   /// Precondition: this process does not hold the lease.
-  TuneResult measure_in_worker(const Problem& problem, const TuneOptions& options);
+  TuneResult measure_in_worker(const CanonicalProblem& problem, const TuneOptions& options);
   /// If the winner needs a workspace, also stores the fastest kernel that needs none. That kernel
   /// runs when there is no memory for a workspace.
   void keep_kernel_without_workspace(const Tuning& tuning);

@@ -66,7 +66,7 @@ std::set<int> all_winners() {
 std::set<int> winners_in(const Store& store) {
   std::set<int> winners;
   for (const Record& record : store.winners()) {
-    winners.insert(static_cast<int>(record.problem.m));
+    winners.insert(static_cast<int>(record.problem->m));
   }
   return winners;
 }

@@ -43,14 +43,14 @@ TuningKey old_key(std::int64_t m) {
 
 // Stores a winner, its binary and three trials, one of them measured in the finals.
 void put(Store& store, const TuningKey& key, const std::string& tuned_at = "") {
-  Record record = sample::record(key.problem.m);
+  Record record = sample::record(key.problem->m);
   record.toolchain = key.toolchain;
   record.tuned_at = tuned_at;
   TrialRecord screened = sample::trial(64, 14);
   screened.final_round = false;
   TrialRecord rejected = sample::rejected(256, Reason::kSpills);
   REQUIRE(store
-              .put(record, sample::source(key.problem.m), sample::binary(300),
+              .put(record, sample::source(key.problem->m), sample::binary(300),
                    {sample::trial(128, 12.5), screened, rejected})
               .stored);
 }

@@ -76,8 +76,8 @@ Cost cost_of(const fs::path& path) {
   CHECK(has(*store, 0));
   cost.megabytes = heap_megabytes() - before;
   cost.next_call_ms = milliseconds([&] { CHECK(has(*store, 1)); });
-  Problem alone = large_store::problem(1);
-  alone.k = 1;
+  const CanonicalProblem alone =
+      sample::changed(large_store::problem(1), [](Problem& problem) { problem.k = 1; });
   cost.distant_ms = least_milliseconds(kTimes, [&] {
     CHECK(store->neighbours(alone, sample::device(), 32).empty());
     CHECK_FALSE(store->distant_neighbours(alone, sample::device(), 32).empty());

@@ -95,12 +95,13 @@ TEST_CASE("Store finds the canonical form of a problem") {
   for (Matrix* matrix : {&transposed.a, &transposed.b, &transposed.c, &transposed.d}) {
     matrix->order = matrix->order == Order::kRowMajor ? Order::kColumnMajor : Order::kRowMajor;
   }
-  REQUIRE(canonical(transposed).problem == sample::problem(64));
+  REQUIRE(canonical(transposed) == sample::problem(64));
   Record record = sample::record(64);
-  record.problem = transposed;
+  record.problem = canonical(transposed);
   put(*store, record);
   CHECK(find(*store, 64));
-  CHECK(store->find({transposed, sample::device(), sample::toolchain()}, sample::limits()));
+  CHECK(store->find({canonical(transposed), sample::device(), sample::toolchain()},
+                    sample::limits()));
 }
 
 TEST_CASE("Store distinguishes problems, devices and layouts of the same size") {
@@ -112,10 +113,12 @@ TEST_CASE("Store distinguishes problems, devices and layouts of the same size") 
   CHECK_FALSE(store->find({sample::problem(64), slower, sample::toolchain()}, sample::limits()));
   Problem strided = sample::problem(64);
   strided.a.leading_dimension += 8;
-  CHECK_FALSE(store->find({strided, sample::device(), sample::toolchain()}, sample::limits()));
+  CHECK_FALSE(
+      store->find({canonical(strided), sample::device(), sample::toolchain()}, sample::limits()));
   Problem unaligned = sample::problem(64);
   unaligned.d.alignment_bytes = 2;
-  CHECK_FALSE(store->find({unaligned, sample::device(), sample::toolchain()}, sample::limits()));
+  CHECK_FALSE(
+      store->find({canonical(unaligned), sample::device(), sample::toolchain()}, sample::limits()));
 }
 
 TEST_CASE("A winner of another toolchain is stale, and the newest of several is returned") {
@@ -322,10 +325,9 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
   const auto any_problem = [&] {
     const auto extent = [&] { return std::int64_t{1} << (4 + random() % 9) | random() % 8; };
     return canonical(make_problem(extent(), extent(), extent(), DataType::kF16, DataType::kF16,
-                                  DataType::kF16, "nt"))
-        .problem;
+                                  DataType::kF16, "nt"));
   };
-  std::vector<Problem> problems;
+  std::vector<CanonicalProblem> problems;
   {
     const auto store = Store::open(options);
     auto connection =
@@ -345,9 +347,10 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
   }
   const auto store = Store::open(options);
   for (int round = 0; round < 50; ++round) {
-    const Problem target = round % 2 == 0 ? any_problem() : problems[static_cast<size_t>(round)];
+    const CanonicalProblem target =
+        round % 2 == 0 ? any_problem() : problems[static_cast<size_t>(round)];
     std::vector<double> expected, found;
-    for (const Problem& problem : problems) {
+    for (const CanonicalProblem& problem : problems) {
       if (apart(target, problem) <= 16) {
         expected.push_back(apart(target, problem));
       }
@@ -369,7 +372,7 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
 TEST_CASE("Neighbours have the same device, types, orders, epilogue and numerics") {
   const TemporaryFolder folder;
   const auto system = folder.path() / "system.db";
-  const Problem target = sample::problem(64);
+  const CanonicalProblem target = sample::problem(64);
   {
     const auto store = Store::open(sample::options(system));
     put(*store, sample::record(65, 10));
@@ -383,16 +386,23 @@ TEST_CASE("Neighbours have the same device, types, orders, epilogue and numerics
     put(*store, other);
   };
   put_other([](Record& other) { other.device.name = "Other GPU"; });
-  put_other([](Record& other) { other.problem.bias = Bias::kPerRow; });
-  put_other([](Record& other) { other.problem.activation = Activation::kRelu; });
-  put_other([](Record& other) { other.problem.beta = ScalarClass::kOne; });
   put_other([](Record& other) {
-    other.problem =
-        make_problem(64, 4096, 1024, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt");
+    other.problem = sample::changed(other.problem, [](Problem& p) { p.bias = Bias::kPerRow; });
   });
   put_other([](Record& other) {
     other.problem =
-        make_problem(64, 4096, 1024, DataType::kF16, DataType::kF16, DataType::kF16, "nn");
+        sample::changed(other.problem, [](Problem& p) { p.activation = Activation::kRelu; });
+  });
+  put_other([](Record& other) {
+    other.problem = sample::changed(other.problem, [](Problem& p) { p.beta = ScalarClass::kOne; });
+  });
+  put_other([](Record& other) {
+    other.problem = canonical(
+        make_problem(64, 4096, 1024, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt"));
+  });
+  put_other([](Record& other) {
+    other.problem = canonical(
+        make_problem(64, 4096, 1024, DataType::kF16, DataType::kF16, DataType::kF16, "nn"));
   });
   put_other([](Record& other) { other.problem = sample::problem(64 * 17); });
   CHECK(store->neighbours(target, sample::device(), 8).size() == 1);
@@ -414,7 +424,7 @@ TEST_CASE("Distant neighbours are one problem for each config, those nearest in 
     record.config.set("stages", stages);
     put(*store, record);
   };
-  const Problem target = sample::problem(1000);
+  const CanonicalProblem target = sample::problem(1000);
   for (std::int64_t m = 2000; m < 2040; ++m) {
     put_winner_of(m, 2);
   }
@@ -424,7 +434,7 @@ TEST_CASE("Distant neighbours are one problem for each config, those nearest in 
   const auto m_of = [&](int count) {
     std::vector<std::int64_t> all;
     for (const Record& record : store->distant_neighbours(target, sample::device(), count)) {
-      all.push_back(record.problem.m);
+      all.push_back(record.problem->m);
     }
     return all;
   };
@@ -759,7 +769,7 @@ TEST_CASE("A thousand requests are written while the store is open, and each cou
   const std::vector<Request> requests = Store::open(options)->requests(sample::device());
   CHECK(requests.size() == kRequests);
   for (const Request& request : requests) {
-    CHECK(request.calls == request.problem.m);
+    CHECK(request.calls == request.problem->m);
   }
 }
 
@@ -777,7 +787,7 @@ TEST_CASE("A problem's request and name are forgotten with its last winner on th
   const auto names = [&] {
     std::string text;
     for (const WinnerWithState& winner : store->winners_with_state()) {
-      text += std::to_string(winner.record.problem.m) + " " + winner.name + ";";
+      text += std::to_string(winner.record.problem->m) + " " + winner.name + ";";
     }
     return text;
   };
@@ -830,7 +840,7 @@ TEST_CASE("An exported selection has its winners, their binaries and measured tr
   put(*store, other);
   store->put_binary(sample::source(99), sample::toolchain(), 90, sample::binary());
   const auto selects = [](const WinnerWithState& winner) {
-    return winner.record.problem.m == 64 && winner.record.device == sample::device();
+    return winner.record.problem->m == 64 && winner.record.device == sample::device();
   };
   CHECK_THAT(store->export_to(chosen, [](const WinnerWithState&) { return false; }),
              Catch::Matchers::ContainsSubstring("no winner is selected"));
@@ -846,7 +856,7 @@ TEST_CASE("An exported selection has its winners, their binaries and measured tr
   const auto shipped = Store::open(options);
   const std::vector<Record> winners = shipped->winners();
   REQUIRE(winners.size() == 1);
-  CHECK(winners.front().problem == canonical(sample::problem(64)).problem);
+  CHECK(winners.front().problem == canonical(sample::problem(64)));
   CHECK(find(*shipped, 64));
   CHECK(shipped->find_binary(sample::source(64), sample::toolchain(), 90));
   CHECK_FALSE(shipped->find_binary(sample::source(128), sample::toolchain(), 90));

@@ -64,9 +64,11 @@ fs::path make_database(const fs::path& folder) {
   put(sample::record(512), {sample::trial(128, 12.5), sample::trial(64, 14), screened,
                             sample::rejected(32, Reason::kWrongResult)});
   Record quick = sample::record(64, 5, Rigor::kQuick);
-  quick.problem.bias = Bias::kPerColumn;
-  quick.problem.activation = Activation::kRelu;
-  quick.problem.a.leading_dimension += 8;
+  quick.problem = sample::changed(quick.problem, [](Problem& problem) {
+    problem.bias = Bias::kPerColumn;
+    problem.activation = Activation::kRelu;
+    problem.a.leading_dimension += 8;
+  });
   put(quick, {sample::trial(128, 5)});
   // Not the fastest in its finals, as its remark says.
   Record old = sample::record(2048, 50);
@@ -285,7 +287,7 @@ TEST_CASE("The view missing has the nearest tuned M of the same class and device
   }
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "tunedgemm.db";
-  const Problem wanted = sample::problem(100);
+  const CanonicalProblem wanted = sample::problem(100);
   {
     const auto store = Store::open(sample::options(path));
     const auto put = [&](const Record& record) {
@@ -296,17 +298,18 @@ TEST_CASE("The view missing has the nearest tuned M of the same class and device
     put(sample::record(60));
     // Nearer ones of other classes, and on another device.
     Record other = sample::record(101);
-    other.problem.k = 1025;
+    other.problem = sample::changed(other.problem, [](Problem& problem) { problem.k = 1025; });
     put(other);
     other = sample::record(102);
-    other.problem.activation = Activation::kRelu;
+    other.problem = sample::changed(
+        other.problem, [](Problem& problem) { problem.activation = Activation::kRelu; });
     put(other);
     other = sample::record(103);
     other.device.name = "Another GPU";
     put(other);
     store->note_request(wanted, sample::device(), 1);
-    Problem alone = wanted;
-    alone.batch = 2;
+    const CanonicalProblem alone =
+        sample::changed(wanted, [](Problem& problem) { problem.batch = 2; });
     store->note_request(alone, sample::device(), 1);
   }
   CHECK(query(path, "SELECT batch, nearest_tuned_m FROM missing ORDER BY batch;").output ==
@@ -376,7 +379,7 @@ TEST_CASE("The views and the store name the state of a winner alike") {
     reading.access = StoreOptions::Access::kReadOnly;
     std::map<std::int64_t, std::string> words;
     for (const auto& [record, state, name] : Store::open(reading)->winners_with_state()) {
-      words[record.problem.m] = state;
+      words[record.problem->m] = state;
     }
     std::string text;
     for (const auto& [m, state] : words) {

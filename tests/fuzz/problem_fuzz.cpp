@@ -20,8 +20,8 @@ void use(const Problem& problem) {
   if (!why_not(problem).empty()) {
     return;
   }
-  const Problem once = canonical(problem).problem;
-  must_hold(fingerprint(once) == fingerprint(problem));
+  const CanonicalProblem once = canonical(problem);
+  must_hold(canonical(once) == once && fingerprint(once).size() == 32);
   must_hold(transposed(transposed(problem)) == problem);
   must_hold(minimum_bytes(problem) >= 0 && flops(problem) >= 0);
   must_hold(!types_text(problem).empty() && !layout_text(problem).empty());

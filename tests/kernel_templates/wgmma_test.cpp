@@ -50,8 +50,7 @@ TEST_CASE("wgmma's refusals of a device name its compute capability") {
 
 TEST_CASE("wgmma overlaps with earlier kernels if config and launch regime say so") {
   Problem problem =
-      canonical(make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16))
-          .problem;
+      canonical(make_problem(4096, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16));
   const auto instance = [&](int programmatic) {
     return instance_of(wgmma_family(), problem, wgmma_config({{"programmatic", programmatic}}),
                        wgmma_device());
@@ -173,8 +172,7 @@ TEST_CASE("wgmma needs a workspace only for split K, also for tiles outside D") 
 
 TEST_CASE("wgmma copies operands with unaligned rows to the workspace and pads each row") {
   Problem problem =
-      canonical(make_problem(100, 67, 1003, DataType::kF16, DataType::kF16, DataType::kF16))
-          .problem;
+      canonical(make_problem(100, 67, 1003, DataType::kF16, DataType::kF16, DataType::kF16));
   REQUIRE(problem.a.alignment_bytes == 2);
   REQUIRE(problem.b.alignment_bytes == 2);
   problem.d.alignment_bytes = 2;

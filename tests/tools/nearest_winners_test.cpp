@@ -7,8 +7,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-Problem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+CanonicalProblem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16));
 }
 
 DeviceIdentity gpu(const std::string& name) {
@@ -18,7 +18,7 @@ DeviceIdentity gpu(const std::string& name) {
 WinnerWithState winner(const Problem& of, const std::string& device = "NVIDIA H100",
                        const std::string& state = "confirmed") {
   WinnerWithState result{.record = {}, .state = state, .name = ""};
-  result.record.problem = of;
+  result.record.problem = canonical(of);
   result.record.device = gpu(device);
   return result;
 }
@@ -73,9 +73,9 @@ TEST_CASE("The nearest winner differs in few fields, then little in its extents"
       winner(problem(500, 768, 64), "NVIDIA H200"), winner(problem(500, 1536, 64))};
   const auto found = nearest(problem(500, 768, 64), winners, 10);
   REQUIRE(found.size() == 5);
-  CHECK(found[0].record.problem.m == 512);
-  CHECK(found[1].record.problem.n == 1536);
-  CHECK(found[2].record.problem.m == 4096);
+  CHECK(found[0].record.problem->m == 512);
+  CHECK(found[1].record.problem->n == 1536);
+  CHECK(found[2].record.problem->m == 4096);
   CHECK(found[3].differences.front().field == "bias");
   CHECK(found[4].differences.front().field == "device");
   CHECK(nearest(problem(500, 768, 64), winners, 2).size() == 2);

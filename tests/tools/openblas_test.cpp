@@ -12,8 +12,8 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-Problem f64_problem() {
-  return canonical(make_problem(2, 3, 2, DataType::kF64, DataType::kF64, DataType::kF64)).problem;
+CanonicalProblem f64_problem() {
+  return canonical(make_problem(2, 3, 2, DataType::kF64, DataType::kF64, DataType::kF64));
 }
 
 TEST_CASE("OpenBLAS multiplies with alpha, beta and either order") {

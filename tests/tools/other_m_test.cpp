@@ -72,8 +72,8 @@ std::vector<int> draw_other_m(Context& context, const LayerSize& layer, int coun
                               std::mt19937_64& random) {
   std::set<std::int64_t> tuned;
   for (const Record& winner : context.store().winners()) {
-    if (winner.problem.n == layer.n && winner.problem.k == layer.k) {
-      tuned.insert(winner.problem.m);
+    if (winner.problem->n == layer.n && winner.problem->k == layer.k) {
+      tuned.insert(winner.problem->m);
     }
   }
   REQUIRE(*tuned.rbegin() == kMostTunedM);

@@ -210,8 +210,7 @@ TEST_CASE("verify tells winners that hold from a winner that is slower than anot
     REQUIRE(context->store().put(record, won->source(), std::get<Binary>(compiled), trials).stored);
   };
   const auto problem = [](std::int64_t m) {
-    return canonical(make_problem(m, 192, 256, DataType::kF32, DataType::kF32, DataType::kF32))
-        .problem;
+    return canonical(make_problem(m, 192, 256, DataType::kF32, DataType::kF32, DataType::kF32));
   };
   store_winner(problem(128), "blocked", "naive_mnk");
   context->store().flush();

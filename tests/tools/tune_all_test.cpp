@@ -123,7 +123,7 @@ TEST_CASE("The requests of a cache are a list for tune-all, after a query with s
     problem.a.leading_dimension = 19;
     problem.a.alignment_bytes = 4;
     problem.bias = Bias::kPerRow;
-    context->store().note_request(problem, context->device().identity(), 3, "up");
+    context->store().note_request(canonical(problem), context->device().identity(), 3, "up");
   }
   const ProgramResult list = shell.run(
       "sqlite3 -readonly -csv -header cache.db 'SELECT problem_text AS problem, name FROM missing "

@@ -143,9 +143,8 @@ TEST_CASE("bench adds the candidates that are nearest to the configs in a file")
 }
 
 TEST_CASE("A config's nearest candidate has the values nearest to its knobs") {
-  const Problem problem =
-      canonical(make_problem(1024, 1024, 1024, DataType::kF16, DataType::kF16, DataType::kF16))
-          .problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(1024, 1024, 1024, DataType::kF16, DataType::kF16, DataType::kF16));
   const auto ranked = ranked_candidates(problem, h200());
   const auto nearest = nearest_candidates(
       {*parse_config("block_m=128 block_n=250 block_k=64 cluster_m=2 cluster_n=1 swap_ab=0"),

@@ -27,10 +27,9 @@ std::unique_ptr<Store> memory() {
   return memory_store(options);
 }
 
-const Problem& problem() {
-  static const Problem square =
-      canonical(make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32))
-          .problem;
+const CanonicalProblem& problem() {
+  static const CanonicalProblem square =
+      canonical(make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32));
   return square;
 }
 

@@ -11,9 +11,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-Problem of_m(std::int64_t m, std::int64_t n = 4096) {
-  return canonical(make_problem(m, n, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"))
-      .problem;
+CanonicalProblem of_m(std::int64_t m, std::int64_t n = 4096) {
+  return canonical(make_problem(m, n, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "nt"));
 }
 
 // Two configs and their times at two tuned M. The small tile is good at 64, the large one at 1024.
@@ -36,7 +35,8 @@ struct TwoRungs {
     FAIL("no such tile");
     return {};
   }
-  static TunedProblem won(const Problem& problem, const Candidate& winner, double median_us) {
+  static TunedProblem won(const CanonicalProblem& problem, const Candidate& winner,
+                          double median_us) {
     TunedProblem tuned;
     tuned.winner.problem = problem;
     tuned.winner.family = winner.family->name();
@@ -48,7 +48,7 @@ struct TwoRungs {
   MLadder ladder(const Problem& problem = of_m(100)) const {
     std::vector<TunedProblem> with_times = tuned;
     for (TunedProblem& rung : with_times) {
-      const auto times = us.find(rung.winner.problem.m);
+      const auto times = us.find(rung.winner.problem->m);
       for (const Candidate& candidate : {small, large}) {
         if (times != us.end()) {
           TrialRecord& trial = rung.timed.emplace_back();
@@ -106,7 +106,7 @@ TEST_CASE("Tuned problems with another N, types or epilogue are no rungs") {
   TwoRungs rungs;
   Problem with_bias = of_m(128);
   with_bias.bias = Bias::kPerColumn;
-  for (const Problem& other : {of_m(128, 2048), with_bias}) {
+  for (const CanonicalProblem& other : {of_m(128, 2048), canonical(with_bias)}) {
     rungs.tuned = {TwoRungs::won(other, rungs.small, 1)};
     CHECK(rungs.ladder().choices(of_m(256)).empty());
     CHECK(rungs.ladder(other).choices(other).size() == 1);
@@ -116,10 +116,9 @@ TEST_CASE("Tuned problems with another N, types or epilogue are no rungs") {
 TEST_CASE("Strides and alignments that follow from M do not separate the rungs") {
   const auto column_major = [](std::int64_t m) {
     return canonical(
-               make_problem(m, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "tn"))
-        .problem;
+        make_problem(m, 4096, 4096, DataType::kF16, DataType::kF16, DataType::kF16, "tn"));
   };
-  CHECK(column_major(8).a.alignment_bytes != column_major(9).a.alignment_bytes);
+  CHECK(column_major(8)->a.alignment_bytes != column_major(9)->a.alignment_bytes);
   CHECK(ladder_key(column_major(8)) == ladder_key(column_major(9)));
   CHECK(ladder_key(column_major(8)) != ladder_key(of_m(8)));
 }

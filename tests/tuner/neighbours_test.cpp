@@ -23,7 +23,7 @@ DeviceIdentity identity() {
 
 Record won(const Problem& problem, const Candidate& winner, std::vector<std::string> ties = {}) {
   Record record;
-  record.problem = problem;
+  record.problem = canonical(problem);
   record.device = identity();
   record.family = winner.family->name();
   record.config = winner.config;
@@ -36,7 +36,7 @@ TEST_CASE("The distance is zero for equal problems only, and symmetric") {
   std::vector<Problem> problems;
   for (int count = 0; count < 40; ++count) {
     const auto size = [&] { return static_cast<std::int64_t>(1 + random() % 3000); };
-    problems.push_back(canonical(f32(size(), size(), size())).problem);
+    problems.push_back(canonical(f32(size(), size(), size())));
     problems.push_back(problems.back());
     problems.back().batch = 2;
     problems.push_back(problems[problems.size() - 2]);
@@ -138,7 +138,7 @@ Record won_elsewhere(const Problem& problem, const Candidate& winner) {
 }
 
 TEST_CASE("An untuned problem runs another device's winner if the model rates it about as well") {
-  const Problem problem = canonical(f32(1024, 1024, 1024)).problem;
+  const CanonicalProblem problem = canonical(f32(1024, 1024, 1024));
   const auto ranked = ranked_candidates(problem, h200());
   const double best_us = ranked.front().predicted_us;
   const auto first_with = [&](const std::vector<Record>& records) {
@@ -164,11 +164,11 @@ TEST_CASE("An untuned problem runs another device's winner if the model rates it
   Record of_other_architecture = good;
   of_other_architecture.device.compute_capability = 80;
   CHECK(first_with({of_other_architecture}) == ranked[0].candidate);
-  CHECK(first_with({won_elsewhere(canonical(f32(1024, 1024, 1280)).problem,
-                                  ranked[1].candidate)}) == ranked[0].candidate);
+  CHECK(first_with({won_elsewhere(canonical(f32(1024, 1024, 1280)), ranked[1].candidate)}) ==
+        ranked[0].candidate);
 
   // A near winner of this device comes before another device's winner of the problem.
-  const Problem near = canonical(f32(1024, 1024, 1280)).problem;
+  const CanonicalProblem near = canonical(f32(1024, 1024, 1280));
   Record own = won_elsewhere(near, ranked_candidates(near, h200())[1].candidate);
   own.device = identity();
   Record other = won_elsewhere(problem, ranked[0].candidate);
@@ -176,7 +176,7 @@ TEST_CASE("An untuned problem runs another device's winner if the model rates it
 }
 
 TEST_CASE("Seeds from elsewhere are the winner, its ties and the finalists, the fastest first") {
-  const Problem problem = canonical(f32(512, 512, 512)).problem;
+  const CanonicalProblem problem = canonical(f32(512, 512, 512));
   const auto ranked = ranked_candidates(problem, h200());
   const auto timed = [&](std::size_t index, double median_us, bool final_round) {
     const Candidate& candidate = ranked[index].candidate;
@@ -195,7 +195,7 @@ TEST_CASE("Seeds from elsewhere are the winner, its ties and the finalists, the 
             ->put(record, ranked[5].source(), {},
                   {timed(3, 12, true), timed(2, 11, true), timed(5, 10, true), timed(1, 9, false)})
             .stored);
-  Record at_other_m = won_elsewhere(canonical(f32(513, 512, 512)).problem, ranked[0].candidate);
+  Record at_other_m = won_elsewhere(canonical(f32(513, 512, 512)), ranked[0].candidate);
   CHECK(store->put(at_other_m, ranked[0].source(), {}, {}).stored);
   const auto elsewhere = tuned_elsewhere(*store, problem, identity());
   CHECK(elsewhere.size() == 1);

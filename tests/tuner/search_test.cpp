@@ -22,15 +22,15 @@
 namespace tunedgemm::internal {
 namespace {
 
-Problem problem_of(std::int64_t m) {
-  return make_problem(m, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32);
+CanonicalProblem problem_of(std::int64_t m) {
+  return canonical(make_problem(m, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32));
 }
 
 struct Search {
   explicit Search(std::uint64_t seed) : Search(seed, problem_of(1024), h200()) {}
 
   Search(std::uint64_t seed, const Problem& any_form, const DeviceLimits& of_device)
-      : problem(canonical(any_form).problem), limits(of_device), device(seed) {
+      : problem(canonical(any_form)), limits(of_device), device(seed) {
     store = memory_store();
     device.noise = 0.003;
     std::mt19937_64 random(seed);
@@ -65,7 +65,7 @@ struct Search {
     return best;
   }
 
-  Problem problem;
+  CanonicalProblem problem;
   DeviceLimits limits;
   SimulatedDevice device;
   std::unique_ptr<Store> store;
@@ -306,7 +306,7 @@ TEST_CASE("A neighbour's winner is among the first candidates tried") {
   Search search(test_seed());
   const auto ranked = ranked_candidates(search.problem, h200());
   Record neighbour;
-  neighbour.problem = canonical(problem_of(2048)).problem;
+  neighbour.problem = problem_of(2048);
   neighbour.device.name = "simulated";
   // The model would never propose this candidate.
   const Candidate& unlikely = ranked[ranked.size() / 2].candidate;

@@ -70,8 +70,8 @@ class Bench {
     store->put_trial({problem, {}, {}}, trial);
   }
 
-  const Problem problem =
-      make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32);
+  const CanonicalProblem problem =
+      canonical(make_problem(512, 512, 512, DataType::kF32, DataType::kF32, DataType::kF32));
   SimulatedDevice device;
   std::unique_ptr<Store> store;
   TuneOptions options;

@@ -67,7 +67,7 @@ AutoLadder::AutoLadder(Context& context, const Layer& layer) : context_(context)
   std::set<std::string> seen;
   for (const std::int64_t m : points_up_to(layer.most_m)) {
     NamedProblem shape = layer.at(m);
-    const Problem problem = canonical(shape.problem).problem;
+    const CanonicalProblem problem = canonical(shape.problem);
     for (Instance& kernel : favourites(problem, limits)) {
       if (seen.insert(to_text(kernel.candidate)).second) {
         pool_.push_back(std::move(kernel));
@@ -122,14 +122,14 @@ std::vector<Candidate> AutoLadder::candidates_at(const Point& point, const MLadd
 
 std::optional<Rung> AutoLadder::next(double accepted_loss) {
   const Device& device = context_.device();
-  const Problem& any = points_.front().problem;
+  const CanonicalProblem& any = points_.front().problem;
   const MLadder ladder(any, device.limits(),
                        context_.store().tuned_at_other_m(any, device.identity()));
   const Point* worst = nullptr;
   std::optional<LadderChoice> stored_at_worst;
   double most_loss = accepted_loss;
   for (const Point& point : points_) {
-    const std::int64_t m = point.problem.m;
+    const std::int64_t m = point.problem->m;
     if (ladder.has(m) || proposed_.contains(m)) {
       continue;
     }
@@ -154,7 +154,7 @@ std::optional<Rung> AutoLadder::next(double accepted_loss) {
   if (worst == nullptr) {
     return std::nullopt;
   }
-  proposed_.insert(worst->problem.m);
+  proposed_.insert(worst->problem->m);
   return Rung{.shape = worst->shape,
               .candidates = candidates_at(*worst, ladder, stored_at_worst->instance.candidate),
               .expected_loss = most_loss};

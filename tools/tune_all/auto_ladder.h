@@ -40,7 +40,7 @@ class AutoLadder {
  private:
   struct Point {
     NamedProblem shape;
-    Problem problem;                     ///< canonical
+    CanonicalProblem problem;
     bool must_be_tuned = false;          ///< whatever is expected
     std::vector<Instance> kernels = {};  ///< those of the pool that are legal
   };

@@ -53,7 +53,7 @@ Estimate estimate(std::span<Context* const> contexts, const std::vector<NamedPro
     if (interrupted()) {
       break;
     }
-    const Problem problem = canonical(shape.problem).problem;
+    const CanonicalProblem problem = canonical(shape.problem);
     PlannedShape planned;
     planned.shape = shape;
     planned.tuned = !options.shape.force && with_winner.count(fingerprint(problem)) > 0 &&

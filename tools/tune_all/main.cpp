@@ -197,7 +197,7 @@ bool publish_all(ResultFile& results, const Session& session, Context& context) 
   for (const Outcome& outcome : session.outcomes) {
     if (outcome.record) {
       keys.push_back(
-          {outcome.shape.problem, context.device().identity(), context.device().toolchain()});
+          {outcome.record->problem, context.device().identity(), context.device().toolchain()});
     }
   }
   if (keys.empty() && context.store().health().winners == 0) {

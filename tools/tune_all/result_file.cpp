@@ -41,7 +41,7 @@ std::string host_name() {
 std::string fingerprint_of(const WorkList& list, const DeviceIdentity& device) {
   std::vector<std::string> problems;
   for (const NamedProblem& shape : list.shapes) {
-    problems.push_back(fingerprint(shape.problem));
+    problems.push_back(fingerprint(canonical(shape.problem)));
   }
   std::ranges::sort(problems);
   std::string all = fingerprint(device);
@@ -113,8 +113,9 @@ std::size_t ResultFile::resume(ShardOfList& part, Context& context, const TuneOp
     const auto store = open_file_for_reading(file);
     for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
       if (!is_tuned[shape] && (is_own || !part.is_audited[shape])) {
-        const auto hit = store->find({shapes[shape].problem, device.identity(), device.toolchain()},
-                                     device.limits());
+        const auto hit =
+            store->find({canonical(shapes[shape].problem), device.identity(), device.toolchain()},
+                        device.limits());
         is_tuned[shape] = hit && suffices(*hit, options);
       }
     }

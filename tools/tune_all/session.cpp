@@ -163,7 +163,7 @@ class SessionRun {
       display_.shape_ends(device, result);
       note_unsaved(context, result);
       if (result.record && !shape.name.empty()) {
-        context.store().add_name(shape.problem, context.device().identity(), shape.name);
+        context.store().add_name(canonical(shape.problem), context.device().identity(), shape.name);
       }
       if (options_.on_shape_end) {
         options_.on_shape_end();
@@ -337,7 +337,7 @@ Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
   const auto tune = [&](std::size_t device, const ShapeQueue::Turn& turn) {
     TuneOptions with_next = options.shape;
     if (turn.next) {
-      with_next.next = work.shapes[*turn.next].problem;
+      with_next.next = canonical(work.shapes[*turn.next].problem);
     }
     run.tune(device, turn.shape, work.shapes[turn.shape], with_next);
   };

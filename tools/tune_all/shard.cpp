@@ -108,12 +108,12 @@ std::vector<Unit> units_of(const WorkList& work) {
   for (std::size_t layer = 0; layer < work.layers.size(); ++layer) {
     units[layer].layer = layer;
     for (const std::int64_t m : first_rungs(work.layers[layer].most_m)) {
-      unit_of_rung.emplace(fingerprint(work.layers[layer].at(m).problem), layer);
+      unit_of_rung.emplace(fingerprint(canonical(work.layers[layer].at(m).problem)), layer);
     }
   }
   for (std::size_t shape = 0; shape < work.shapes.size(); ++shape) {
     const Problem& problem = work.shapes[shape].problem;
-    std::string key = fingerprint(problem);
+    std::string key = fingerprint(canonical(problem));
     const auto rung = unit_of_rung.find(key);
     Unit& unit = rung == unit_of_rung.end() ? units.emplace_back() : units[rung->second];
     unit.shapes.push_back(shape);

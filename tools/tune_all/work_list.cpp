@@ -166,7 +166,7 @@ class ListReader {
       work_.shapes.push_back(std::move(shape));
     } else {
       // A column-major D is computed as its transpose, so N is the extent that may vary.
-      const bool varies_n = canonical(shape.problem).swapped;
+      const bool varies_n = swaps_operands(shape.problem);
       if (varies_n && !has_m) {
         throw std::invalid_argument(
             "D is column-major, so --m-ladder gives the values of n, and the shape needs an m");
@@ -179,7 +179,7 @@ class ListReader {
     // Compared at the smallest value: at the largest, a leading dimension in the list may equal it,
     // as if the matrix were packed.
     set(layer, varied, *std::min_element(ladder_.begin(), ladder_.end()));
-    const std::string key = fingerprint(to_named_problem(layer).problem);
+    const std::string key = fingerprint(canonical(to_named_problem(layer).problem));
     if (const auto found = layers_.find(key); found != layers_.end()) {
       ++work_.duplicates;
       add_name(found->second, value_of(layer, "name"));
@@ -275,7 +275,8 @@ WorkList without_duplicates(std::vector<NamedProblem> shapes, std::size_t duplic
   WorkList work{.shapes = {}, .duplicates = duplicates, .layers = {}};
   std::map<std::string, std::size_t> seen;
   for (NamedProblem& shape : shapes) {
-    const auto [place, is_new] = seen.try_emplace(fingerprint(shape.problem), work.shapes.size());
+    const auto [place, is_new] =
+        seen.try_emplace(fingerprint(canonical(shape.problem)), work.shapes.size());
     if (is_new) {
       work.shapes.push_back(std::move(shape));
     } else {

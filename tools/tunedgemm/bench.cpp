@@ -90,7 +90,7 @@ std::string name_of_list(const std::string& list) {
 
 // Our contenders other than the winner, named after their options. Adds a remark for each contender
 // that cannot take part.
-std::vector<NamedCandidate> others(Context& context, const Problem& problem,
+std::vector<NamedCandidate> others(Context& context, const CanonicalProblem& problem,
                                    const BenchOptions& options, std::vector<std::string>& remarks) {
   std::vector<NamedCandidate> contenders;
   const auto add = [&](const std::string& name, const std::optional<Candidate>& best) {
@@ -136,7 +136,7 @@ std::optional<BenchRow> bench_shape(Context& context, Baseline* baseline, const 
   BenchRow failed;
   failed.shape = shape;
   try {
-    const Problem problem = canonical(shape.problem).problem;
+    const CanonicalProblem problem = canonical(shape.problem);
     const auto winner =
         tuned_winner(context, problem, *parse_rigor(options.measuring.rigor), &failed.failure);
     if (interrupted()) {

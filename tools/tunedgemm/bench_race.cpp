@@ -203,7 +203,7 @@ BenchRow race_kernels(Context& context, const NamedProblem& shape,
                       const std::vector<NamedCandidate>& ours, Baseline* baseline,
                       const BenchRaceOptions& options) {
   const Device::Current current(context.device());
-  const Problem problem = canonical(shape.problem).problem;
+  const CanonicalProblem problem = canonical(shape.problem);
   BenchRace race(context, problem, options);
   for (const NamedCandidate& one : ours) {
     race.add(one);

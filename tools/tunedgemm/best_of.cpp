@@ -22,7 +22,7 @@ namespace {
 constexpr double kSecondsForAll = 120;  // enough to try all candidates
 
 // Tunes with an empty in-memory store, so that earlier rejections do not count.
-std::optional<Candidate> tune_fresh(Context& context, const Problem& problem,
+std::optional<Candidate> tune_fresh(Context& context, const CanonicalProblem& problem,
                                     const TuneOptions& options, std::string* failure) {
   Device& device = context.device();
   const Device::Current current(device);
@@ -41,8 +41,8 @@ std::optional<Candidate> tune_fresh(Context& context, const Problem& problem,
 
 }  // namespace
 
-std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
-                                      std::string* failure) {
+std::optional<Candidate> tuned_winner(Context& context, const CanonicalProblem& problem,
+                                      Rigor rigor, std::string* failure) {
   TuneOptions options;
   options.rigor = rigor;
   options.cancelled = interrupted;
@@ -54,7 +54,7 @@ std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, 
   return Candidate{find_family(tuned.record->family), tuned.record->config};
 }
 
-std::optional<Candidate> best_of(Context& context, const Problem& problem,
+std::optional<Candidate> best_of(Context& context, const CanonicalProblem& problem,
                                  std::vector<Candidate> candidates) {
   Device& device = context.device();
   std::erase_if(candidates, [&](const Candidate& candidate) {
@@ -74,8 +74,8 @@ std::optional<Candidate> best_of(Context& context, const Problem& problem,
   return tune_fresh(context, problem, options, &failure);
 }
 
-std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
-                                      int most_candidates, std::string* failure) {
+std::optional<Candidate> fresh_winner(Context& context, const CanonicalProblem& problem,
+                                      Rigor rigor, int most_candidates, std::string* failure) {
   TuneOptions options;
   options.rigor = rigor;
   options.budget.candidates = most_candidates;
@@ -83,7 +83,7 @@ std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, 
   return tune_fresh(context, problem, options, failure);
 }
 
-Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours) {
+Candidate untuned_choice(Context& context, const CanonicalProblem& problem, Neighbours neighbours) {
   const DeviceIdentity& identity = context.device().identity();
   std::vector<Record> winners;
   if (neighbours == Neighbours::kUsed) {

@@ -14,25 +14,25 @@ namespace tunedgemm::internal {
 
 /// The cache's winner. If there is none, tunes first, with this rigor. Empty if the tuning was
 /// interrupted or no candidate is valid; `failure` then gets the reason. Throws DeviceError.
-std::optional<Candidate> tuned_winner(Context& context, const Problem& problem, Rigor rigor,
-                                      std::string* failure);
+std::optional<Candidate> tuned_winner(Context& context, const CanonicalProblem& problem,
+                                      Rigor rigor, std::string* failure);
 
 /// The fastest of the candidates, measured the way the tuner measures; the winner in the cache does
 /// not change. Candidates that are illegal for the canonical problem are ignored; if only one is
 /// legal, it is returned untested. Empty if none is legal or none is correct. Throws DeviceError.
-std::optional<Candidate> best_of(Context& context, const Problem& problem,
+std::optional<Candidate> best_of(Context& context, const CanonicalProblem& problem,
                                  std::vector<Candidate> candidates);
 
 /// The winner of a fresh tuning with this rigor, which ignores earlier results and leaves the
 /// cache's winner unchanged. A `most_candidates` of 0 means the rigor's number. Like
 /// tuned_winner(), may return nothing and set `failure`. Throws DeviceError.
-std::optional<Candidate> fresh_winner(Context& context, const Problem& problem, Rigor rigor,
-                                      int most_candidates, std::string* failure);
+std::optional<Candidate> fresh_winner(Context& context, const CanonicalProblem& problem,
+                                      Rigor rigor, int most_candidates, std::string* failure);
 
 enum class Neighbours { kIgnored, kUsed };
 /// The kernel that a call with an untuned problem runs: the cost model's choice or, with kUsed, the
 /// winner of a similar problem if the cache has one.
-Candidate untuned_choice(Context& context, const Problem& problem, Neighbours neighbours);
+Candidate untuned_choice(Context& context, const CanonicalProblem& problem, Neighbours neighbours);
 
 /// The family's candidates that the cost model ranks highest, at most eight.
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,

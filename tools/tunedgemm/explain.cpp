@@ -42,7 +42,7 @@ struct ServedKernel {
 
 // Everything known about a problem on a device.
 struct Explanation {
-  Problem problem;  // canonical
+  CanonicalProblem problem;
   std::optional<Hit> hit;
   Instance chosen;
   std::optional<ServedKernel> served;
@@ -60,15 +60,15 @@ std::optional<LadderChoice> stored_choice(Context& context, std::vector<LadderCh
   return first == choices.end() ? std::nullopt : std::optional(std::move(*first));
 }
 
-std::optional<ServedKernel> served_kernel(Context& context, const Problem& canonical,
+std::optional<ServedKernel> served_kernel(Context& context, const CanonicalProblem& problem,
                                           const std::vector<Instance>& ranked) {
   const DeviceIdentity& own = context.device().identity();
   const Store& store = context.store();
   const auto ladder_of = [&](const DeviceIdentity& device) {
-    return MLadder(canonical, context.device().limits(), store.tuned_at_other_m(canonical, device));
+    return MLadder(problem, context.device().limits(), store.tuned_at_other_m(problem, device));
   };
   const MLadder ladder = ladder_of(own);
-  if (const auto choice = stored_choice(context, ladder.choices(canonical))) {
+  if (const auto choice = stored_choice(context, ladder.choices(problem))) {
     const double loss = ladder.expected_loss(choice->expected_us, ranked);
     return ServedKernel{.candidate = choice->instance.candidate,
                         .tuned_m = choice->tuned_m,
@@ -77,13 +77,12 @@ std::optional<ServedKernel> served_kernel(Context& context, const Problem& canon
                         .origin = served_from(choice->tuned_m) + ", " + expected_within(loss)};
   }
   for (const DeviceIdentity& similar : store.similar_devices(own)) {
-    if (const auto choice =
-            stored_choice(context, ladder_of(similar).choices_elsewhere(canonical))) {
+    if (const auto choice = stored_choice(context, ladder_of(similar).choices_elsewhere(problem))) {
       return ServedKernel{.candidate = choice->instance.candidate,
                           .tuned_m = choice->tuned_m,
                           .tuned_on = similar.name,
                           .expected_loss = std::nullopt,
-                          .origin = tuned_on(similar, *choice, canonical)};
+                          .origin = tuned_on(similar, *choice, problem)};
     }
   }
   return std::nullopt;
@@ -115,7 +114,7 @@ Explanation explain(Context& context, const Problem& problem) {
   Device& device = context.device();
   const DeviceLimits& limits = device.limits();
   Explanation result;
-  result.problem = canonical(problem).problem;
+  result.problem = canonical(problem);
   result.hit =
       context.store().find({result.problem, device.identity(), device.toolchain()}, limits);
   result.ranked = ranked_candidates(result.problem, limits);

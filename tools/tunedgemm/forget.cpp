@@ -59,14 +59,14 @@ TuningKey key_of(const Record& record) {
 
 // The winners of the problem with every toolchain. Trials without a winner, of an unfinished
 // tuning, count if they are of the device's own toolchain.
-Matches matches_of(const Problem& problem, Context& context) {
+Matches matches_of(const CanonicalProblem& problem, Context& context) {
   const DeviceIdentity& device = context.device().identity();
   Matches matches;
   for (const Record& record : context.store().winners(problem, device)) {
     matches.keys.push_back(key_of(record));
     ++matches.winners;
   }
-  const TuningKey own{canonical(problem).problem, device, context.device().toolchain()};
+  const TuningKey own{problem, device, context.device().toolchain()};
   if (std::ranges::find(matches.keys, own) == matches.keys.end() &&
       !context.store().trials(own).empty()) {
     matches.keys.push_back(own);
@@ -76,7 +76,7 @@ Matches matches_of(const Problem& problem, Context& context) {
 
 Matches matches_of(const Choice& choice, Context& context) {
   if (choice.problem) {
-    return matches_of(*choice.problem, context);
+    return matches_of(canonical(*choice.problem), context);
   }
   Matches matches;
   for (const auto& [record, state, name] : context.store().winners_with_state()) {

@@ -95,7 +95,7 @@ void print_rungs(const BenchRow& row, std::size_t width) {
 }
 
 // The best candidate of each family, and the winner.
-std::vector<NamedCandidate> rungs_of(Context& context, const Problem& problem,
+std::vector<NamedCandidate> rungs_of(Context& context, const CanonicalProblem& problem,
                                      const LadderOptions& options) {
   std::vector<NamedCandidate> rungs;
   for (const Family* family : families(context.device().limits().backend)) {
@@ -151,7 +151,7 @@ ExitStatus ladder(const LadderOptions& options) {
   note_interrupts();
   for (const NamedProblem& shape : shapes) {
     std::cerr << shape_text(shape) << '\n';
-    const Problem problem = canonical(shape.problem).problem;
+    const CanonicalProblem problem = canonical(shape.problem);
     BenchRow row;
     try {
       const std::vector<NamedCandidate> rungs = rungs_of(*context, problem, options);

@@ -16,11 +16,11 @@ LayerList::LayerList(const std::vector<std::string>& files) {
         line.push_back({"m", "1"});
       }
       const NamedProblem shape = to_named_problem(line);
-      const Problem problem = canonical(shape.problem).problem;
+      const CanonicalProblem problem = canonical(shape.problem);
       Layer layer{.file = file,
                   .text = shape_text(shape) + " " + types_text(problem) + " " +
-                          layout_text(problem) + ", N = " + std::to_string(problem.n) +
-                          ", K = " + std::to_string(problem.k),
+                          layout_text(problem) + ", N = " + std::to_string(problem->n) +
+                          ", K = " + std::to_string(problem->k),
                   .key = ladder_key(problem)};
       if (std::ranges::find(layers_, layer.key, &Layer::key) == layers_.end()) {
         layers_.push_back(std::move(layer));
@@ -29,9 +29,9 @@ LayerList::LayerList(const std::vector<std::string>& files) {
   }
 }
 
-bool LayerList::has(const Problem& problem) {
+bool LayerList::has(const CanonicalProblem& problem) {
   bool found = layers_.empty();
-  const std::string key = ladder_key(canonical(problem).problem);
+  const std::string key = ladder_key(problem);
   for (Layer& layer : layers_) {
     if (layer.key == key) {
       layer.found = found = true;

@@ -19,7 +19,7 @@ class LayerList {
   explicit LayerList(const std::vector<std::string>& files);
 
   /// Whether the problem is of the same class as a line (tuner/m_ladder.h). Notes the line.
-  bool has(const Problem& problem);
+  bool has(const CanonicalProblem& problem);
   /// A line for each layer for which has() was never true, with the remedy.
   void warn_of_missing(std::ostream& out) const;
 

@@ -73,7 +73,7 @@ double distance_of_extents(const Problem& left, const Problem& right) {
 
 }  // namespace
 
-std::vector<MissedWinner> nearest_winners(const Problem& canonical, const DeviceIdentity& device,
+std::vector<MissedWinner> nearest_winners(const Problem& problem, const DeviceIdentity& device,
                                           std::span<const WinnerWithState> winners,
                                           std::size_t count) {
   struct Ranked {
@@ -84,12 +84,12 @@ std::vector<MissedWinner> nearest_winners(const Problem& canonical, const Device
   std::vector<Ranked> ranked;
   for (const auto& [record, state, name] : winners) {
     MissedWinner winner{
-        .record = record, .state = state, .differences = differences_of(record.problem, canonical)};
+        .record = record, .state = state, .differences = differences_of(record.problem, problem)};
     if (!(record.device == device)) {
       winner.differences.push_back({"device", device_text(record.device), device_text(device)});
     }
     ranked.push_back({other_fields_than_extents(winner.differences),
-                      distance_of_extents(record.problem, canonical), std::move(winner)});
+                      distance_of_extents(record.problem, problem), std::move(winner)});
   }
   count = std::min(count, ranked.size());
   std::ranges::partial_sort(ranked, ranked.begin() + static_cast<std::ptrdiff_t>(count),

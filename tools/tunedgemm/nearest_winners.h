@@ -30,7 +30,7 @@ struct MissedWinner {
 /// extents is nearer, then one with closer extents. A packed matrix's leading dimension and batch
 /// stride follow from its extents, and are no differences of their own. Another toolchain is no
 /// difference either, since a call uses stale winners.
-std::vector<MissedWinner> nearest_winners(const Problem& canonical, const DeviceIdentity& device,
+std::vector<MissedWinner> nearest_winners(const Problem& problem, const DeviceIdentity& device,
                                           std::span<const WinnerWithState> winners,
                                           std::size_t count);
 

@@ -102,7 +102,7 @@ Tiles tiles_of(const Problem& problem, const Config& config, const std::string& 
 }
 
 // The winner, or the default candidate if there is none.
-Candidate candidate_of(Context& context, const Problem& problem) {
+Candidate candidate_of(Context& context, const CanonicalProblem& problem) {
   Device& device = context.device();
   const auto hit =
       context.store().find({problem, device.identity(), device.toolchain()}, device.limits());
@@ -210,7 +210,7 @@ Json to_json(const Tiles& tiles, const Problem& problem, const std::vector<Named
 
 ExitStatus order(const OrderOptions& options) {
   const std::optional<Plotter> plotter = find_plotter(options.picture);
-  Problem problem = canonical(shape_of_arguments(options.shape).problem).problem;
+  Problem problem = canonical(shape_of_arguments(options.shape).problem);
   if (problem.m < 1 || problem.n < 1 || problem.k < 1) {
     throw std::invalid_argument("M, N and K must be at least 1: an empty problem has no tiles");
   }
@@ -231,7 +231,7 @@ ExitStatus order(const OrderOptions& options) {
           "block_n=256 block_k=64 group_m=8\"");
     }
     limits = context->device().limits();
-    const Candidate candidate = candidate_of(*context, problem);
+    const Candidate candidate = candidate_of(*context, canonical(problem));
     set_tiles(candidate.config, to_text(candidate));
   } else {
     set_tiles(config_from(options.config), options.config);

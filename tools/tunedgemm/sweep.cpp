@@ -298,7 +298,7 @@ std::vector<Json> sweep_shape(Context& context, const NamedProblem& shape,
                               const SweepOptions& options) {
   Device& device = context.device();
   const Device::Current current(device);
-  const Problem problem = canonical(shape.problem).problem;
+  const CanonicalProblem problem = canonical(shape.problem);
   std::vector<SweptConfig> configs = chosen_configs(options, problem, device.limits());
   DeviceEvaluator evaluator(device, context.store(), problem);
   std::cout << wrapped(shape_text(shape) + "  " + types_text(problem) + "  " +

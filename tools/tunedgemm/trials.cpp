@@ -76,7 +76,7 @@ ExitStatus trials(const TrialsOptions& options) {
   const auto context = open_for_reading(options.context);
   Device& device = context->device();
   std::vector<TrialRecord> trials =
-      context->store().trials({shape.problem, device.identity(), device.toolchain()});
+      context->store().trials({canonical(shape.problem), device.identity(), device.toolchain()});
   std::stable_sort(trials.begin(), trials.end(), precedes);
   if (options.json) {
     print_json(trials);

@@ -50,8 +50,8 @@ struct Verified {
 };
 
 // The problems with a winner of this device that are in the lists, each once.
-std::vector<Problem> problems_of(Context& context, LayerList& layers) {
-  std::vector<Problem> problems;
+std::vector<CanonicalProblem> problems_of(Context& context, LayerList& layers) {
+  std::vector<CanonicalProblem> problems;
   for (const Record& winner : context.store().winners()) {
     if (winner.device == context.device().identity() && layers.has(winner.problem) &&
         std::ranges::find(problems, winner.problem) == problems.end()) {
@@ -117,7 +117,7 @@ void judge(const BenchRow& row, Verified& verified) {
   }
 }
 
-Verified verify_problem(Context& context, const Problem& problem) {
+Verified verify_problem(Context& context, const CanonicalProblem& problem) {
   Device& device = context.device();
   Verified verified;
   verified.shape.problem = problem;
@@ -213,7 +213,7 @@ ExitStatus verify(const VerifyOptions& options) {
   context_options.store.access = StoreOptions::Access::kMemoryOnly;  // for compiled kernels
   context_options.store.system_paths = {options.file};
   const auto context = Context::create(context_options);
-  const std::vector<Problem> problems = problems_of(*context, layers);
+  const std::vector<CanonicalProblem> problems = problems_of(*context, layers);
   if (problems.empty()) {
     return why_nothing(*context, options.file, context->store().winners());
   }
@@ -221,7 +221,7 @@ ExitStatus verify(const VerifyOptions& options) {
   context->complete_probe();
   note_interrupts();
   std::vector<Verified> all;
-  for (const Problem& problem : problems) {
+  for (const CanonicalProblem& problem : problems) {
     std::cerr << all.size() + 1 << '/' << problems.size() << "  " << problem_text(problem) << ": "
               << std::flush;
     all.push_back(verify_problem(*context, problem));

@@ -33,7 +33,7 @@ std::string insertion(const std::string& table, const std::vector<sqlite::Column
   return "INSERT INTO " + table + " (" + names + ") VALUES (" + marks + ")";
 }
 
-std::vector<sqlite::Column> row_of(const Problem& problem) {
+std::vector<sqlite::Column> row_of(const CanonicalProblem& problem) {
   std::vector<sqlite::Column> row = problem_columns(problem);
   row.emplace_back("fingerprint", fingerprint(problem));
   row.emplace_back("text", to_text(problem));
@@ -63,14 +63,13 @@ void add_configs(sqlite::Connection& connection) {
 
 }  // namespace
 
-Problem problem(int number) {
+CanonicalProblem problem(int number) {
   constexpr int kTypes = 2, kLayers = 100;
   const DataType type = number % kTypes == 0 ? DataType::kF16 : DataType::kBF16;
   const int layer = number / kTypes % kLayers;
   const std::int64_t m = 1 + 16 * (number / kTypes / kLayers);
-  return canonical(make_problem(m, 512 * (1 + layer % 10), 512 * (1 + layer / 10), type, type, type,
-                                "nt"))
-      .problem;
+  return canonical(
+      make_problem(m, 512 * (1 + layer % 10), 512 * (1 + layer / 10), type, type, type, "nt"));
 }
 
 void fill(const std::filesystem::path& path, int winners) {

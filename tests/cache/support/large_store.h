@@ -11,7 +11,7 @@ namespace tunedgemm::internal::large_store {
 constexpr int kTrialsOfAWinner = 20;
 
 /// The problem with this number: 2 types, 100 layers and 250 values of M.
-Problem problem(int number);
+CanonicalProblem problem(int number);
 
 /// Adds this many winners, with their trials, for sample::device() and sample::toolchain(). Their
 /// problems are numbered from 0. Precondition: a store has created the file, which has no winners.

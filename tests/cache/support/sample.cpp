@@ -47,8 +47,9 @@ StoreOptions options(const std::filesystem::path& path) {
   return options;
 }
 
-Problem problem(std::int64_t m) {
-  return make_problem(m, 4096, 1024, DataType::kF16, DataType::kF16, DataType::kF16, "nt");
+CanonicalProblem problem(std::int64_t m) {
+  return canonical(
+      make_problem(m, 4096, 1024, DataType::kF16, DataType::kF16, DataType::kF16, "nt"));
 }
 
 DeviceIdentity device() {

@@ -20,7 +20,13 @@ const Family* find_old(std::string_view name);
 
 StoreOptions options(const std::filesystem::path& path);
 
-Problem problem(std::int64_t m);
+CanonicalProblem problem(std::int64_t m);
+/// The problem after a change.
+template <class Change>
+CanonicalProblem changed(Problem problem, Change change) {
+  change(problem);
+  return canonical(problem);
+}
 DeviceIdentity device();
 Toolchain toolchain(const std::string& driver = "580.65");
 TuningKey key(std::int64_t m);

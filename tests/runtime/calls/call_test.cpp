@@ -226,7 +226,7 @@ TEST_CASE("The plan cache forgets nothing while another thread adds") {
     for (int seen = 0; seen < kPlans; seen = added.load()) {
       for (int index = 0; index < seen; index += 17) {
         const Plan* plan = cache.find(key_of(index));
-        lost += plan == nullptr || plan->problem.m != index + 1;
+        lost += plan == nullptr || plan->problem->m != index + 1;
       }
     }
   });

@@ -37,8 +37,8 @@ bool asks_for_gpcs(const Instance& instance) {
 // default stream. Each user has different operands.
 struct PlannedWinner {
   PlannedWinner(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
-    const Problem canonical_problem =
-        canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+    const CanonicalProblem canonical_problem =
+        canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16));
     for (const Instance& instance : ranked_candidates(canonical_problem, device.limits())) {
       if (is_wanted(instance)) {
         winner = store_winner(context.store(), instance, device).config;

@@ -61,7 +61,7 @@ void put_winner(Context& context, const HostCall& call, const auto& change) {
   if (!device.why_not_compile().empty()) {
     TUNEDGEMM_SKIP("there is no compiler for host kernels");
   }
-  const Instance instance = ranked_candidates(call.checked().problem(), device.limits()).at(1);
+  const Instance instance = ranked_candidates(call.checked().problem, device.limits()).at(1);
   Record record = winner_record(instance, device);
   record.measurement = {.median_us = 7, .low_us = 6, .high_us = 9, .samples_us = {6, 7, 9}};
   change(record);

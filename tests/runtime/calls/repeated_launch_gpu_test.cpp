@@ -40,8 +40,8 @@ struct Loaded {
   std::unique_ptr<DeviceMemory> workspace;
 };
 
-Problem f16_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+CanonicalProblem f16_problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return canonical(make_problem(m, n, k, DataType::kF16, DataType::kF16, DataType::kF16));
 }
 
 // The bits of an integer from 0 to 2048 as f16.

@@ -491,7 +491,7 @@ TEST_CASE("A request counts launches without a winner and has the plan's name") 
   const auto reader = tunedgemm::internal::Context::create(options);
   const auto requests = reader->store().requests(reader->device().identity());
   REQUIRE(requests.size() == 2);
-  CHECK(requests[0].problem.m == 5);
+  CHECK(requests[0].problem->m == 5);
   CHECK(requests[0].calls == 200);
   CHECK(requests[0].name == "attention");
   CHECK(requests[1].calls == 0);

@@ -41,8 +41,8 @@ enum Contents : unsigned {
 
 constexpr int kN = 51, kK = 31;
 
-Problem problem_with(int m) {
-  return canonical(to_problem(HostCall(m, kN, kK).key())).problem;
+CanonicalProblem problem_with(int m) {
+  return canonical(to_problem(HostCall(m, kN, kK).key()));
 }
 
 // Stores the winner as measured in the time that the model predicts for it.

@@ -135,7 +135,7 @@ TEST_CASE("A miss without tuning runs a similar problem's winner from its stored
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kCompile);
   Device& device = context->device();
-  const Problem near = call(96).problem();
+  const CanonicalProblem near = call(96).problem;
   const std::vector<Instance> ranked = ranked_candidates(near, device.limits());
   const Instance& second = ranked.at(1);
   const auto compiled = device.compile(second.source());
@@ -157,7 +157,7 @@ TEST_CASE("A problem that another CPU has tuned runs its kernel, whose features 
   {
     const auto context = host_context(folder, Policy::kCompile);
     Device& device = context->device();
-    const Instance second = ranked_candidates(call().problem(), device.limits()).at(1);
+    const Instance second = ranked_candidates(call().problem, device.limits()).at(1);
     const auto compiled = device.compile(second.source());
     if (!std::holds_alternative<Binary>(compiled)) {
       TUNEDGEMM_SKIP("there is no compiler for host kernels");
@@ -179,7 +179,7 @@ TEST_CASE("The kernel for an M that was not tuned is chosen by the times of anot
   const TemporaryFolder folder;
   const auto context = host_context(folder, Policy::kStored);
   Device& device = context->device();
-  const auto at = [](int m) { return HostCall(m, 17, 64).checked().problem(); };
+  const auto at = [](int m) { return HostCall(m, 17, 64).checked().problem; };
   const std::vector<Instance> ranked = ranked_candidates(at(8), device.limits());
   const Candidate& near = ranked.at(0).candidate;
   const Candidate& far = ranked.at(1).candidate;

@@ -66,8 +66,8 @@ TEST_CASE("Provisional plans beyond a number are made again, and their launches 
   const std::vector<Request> requests = reader->store().requests(reader->device().identity());
   CHECK(requests.size() == 21);
   for (const Request& request : requests) {
-    CAPTURE(request.problem.m);
-    CHECK(request.calls == (request.problem.m == 40 ? 0 : 2));
+    CAPTURE(request.problem->m);
+    CHECK(request.calls == (request.problem->m == 40 ? 0 : 2));
   }
 }
 

@@ -29,7 +29,7 @@ ContextOptions options_in_memory(const PlainBackend& backend, Policy policy) {
 }
 
 TEST_CASE("An interrupted tuning stores a winner unless it must be complete") {
-  const Problem problem = canonical(to_problem(HostCall(64, 48, 32).key())).problem;
+  const CanonicalProblem problem = canonical(to_problem(HostCall(64, 48, 32).key()));
   for (const bool in_background : {false, true}) {
     const TemporaryFolder folder;
     const auto context = host_context(folder, Policy::kCompile);
@@ -124,7 +124,7 @@ TEST_CASE("Policy tune accepts a kernel of another M whose expected loss is smal
 TEST_CASE("Policy compile compiles only if no kernel of another M is expected to be fast") {
   const PlainBackend backend;
   const ContextOptions options = options_in_memory(backend, Policy::kCompile);
-  const Problem tuned = canonical(to_problem(HostCall(640, 51, 31).key())).problem;
+  const CanonicalProblem tuned = canonical(to_problem(HostCall(640, 51, 31).key()));
   const auto ranked = ranked_candidates(tuned, backend.open({})->limits());
   // A context whose cache has this winner, which takes as long as predicted.
   const auto context_with = [&](const Instance& winner) {
@@ -324,7 +324,7 @@ TEST_CASE(
   const auto context = Context::create(options);
   context->freeze();
   const CallKey key = HostCall(4, 5, 6).key();
-  const Problem problem = canonical(to_problem(key)).problem;
+  const CanonicalProblem problem = canonical(to_problem(key));
   Device& device = context->device();
   const Instance second = ranked_candidates(problem, device.limits()).at(1);
   Record record = winner_record(second, device);

@@ -33,7 +33,7 @@ std::optional<Candidate> store_old_winner(const TemporaryFolder& folder, Code co
   if (!device.why_not_compile().empty()) {
     return std::nullopt;
   }
-  const Problem problem = call().checked().problem();
+  const CanonicalProblem problem = call().checked().problem;
   const Instance winner =
       find_family("reordered_mkn")->candidates(problem, device.limits()).front();
   Source source = winner.source();

@@ -25,9 +25,8 @@ namespace {
 // A small multiplication on the device.
 struct Multiplication {
   Multiplication(Device& device, std::int64_t extent)
-      : problem(canonical(make_problem(extent, extent, extent, DataType::kF32, DataType::kF32,
-                                       DataType::kF32))
-                    .problem),
+      : problem(canonical(
+            make_problem(extent, extent, extent, DataType::kF32, DataType::kF32, DataType::kF32))),
         instance(find_family("naive_2d")->candidates(problem, device.limits())[0]),
         launch(instance.launch),
         matrix(device.allocate(extent * extent * 4)),
@@ -219,8 +218,8 @@ TEST_CASE("matrices beyond 2^31 elements are multiplied correctly", "[gpu][slow]
   const std::unique_ptr<Store> store = memory_store();
   for (const auto& [m, n, k] :
        {std::array{66000, 40, 33000}, std::array{40, 33000, 66000}, std::array{66000, 33000, 24}}) {
-    const Problem problem =
-        canonical(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+    const CanonicalProblem problem =
+        canonical(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32));
     DeviceEvaluator evaluator(*device, *store, problem);
     for (const Family* family : families("cuda")) {
       const std::vector<Instance> legal = family->candidates(problem, device->limits());

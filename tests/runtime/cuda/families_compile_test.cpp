@@ -97,8 +97,8 @@ void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
 // each tile, even with tiles of 32 x 32.
 Problem problem_for(const Family& family) {
   for (const DataType type : {DataType::kF32, DataType::kF16}) {
-    const Problem problem =
-        canonical(make_problem(4032, 4032, 4096, type, type, type, "nn")).problem;
+    const CanonicalProblem problem =
+        canonical(make_problem(4032, 4032, 4096, type, type, type, "nn"));
     if (!configs_of(family, problem, limits_of(90)).empty()) {
       return problem;
     }

@@ -29,7 +29,7 @@ Sample sample_of(DataType type, std::string_view layout, const Config& config,
   const DataType d = is_fp8(type) ? DataType::kF16 : type == DataType::kS8 ? DataType::kS32 : type;
   Problem problem = make_problem(2048, 2048, 2048, type, type, d, layout);
   problem.numerics = numerics;
-  return {find_family("wgmma"), 90, canonical(problem).problem, config};
+  return {find_family("wgmma"), 90, canonical(problem), config};
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TuneResult tune(Context& context, const Problem& problem) {
   return context.tune(problem, options);
 }
 
-std::vector<TrialRecord> trials_of(Context& context, const Problem& problem) {
+std::vector<TrialRecord> trials_of(Context& context, const CanonicalProblem& problem) {
   return context.store().trials(
       {problem, context.device().identity(), context.device().toolchain()});
 }
@@ -77,9 +77,8 @@ std::string defines_of(const Context& context, const Problem& problem, const Tri
 TEST_CASE("Broken candidates, and a compiler that crashes, cost one trial each on a GPU", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const TemporaryFolder folder;
-  const Problem problem =
-      canonical(make_problem(256, 512, 1024, DataType::kF16, DataType::kF16, DataType::kF16))
-          .problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(256, 512, 1024, DataType::kF16, DataType::kF16, DataType::kF16));
   // Breaking kernels does not change which candidates are tried, so a sound tuning tells which
   // these are. The six with the shortest predicted times are broken.
   const auto sound = context_with_worker(folder.path() / "sound.db");

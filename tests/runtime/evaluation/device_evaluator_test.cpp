@@ -53,14 +53,14 @@ bool is(const Checked& checked, Reason reason) {
 Problem plain(std::int64_t m, std::int64_t n, std::int64_t k, DataType type = DataType::kF32) {
   const bool integers = type == DataType::kS8;
   const DataType d = integers ? DataType::kS32 : type == DataType::kF64 ? type : DataType::kF32;
-  return canonical(make_problem(m, n, k, type, type, d)).problem;
+  return canonical(make_problem(m, n, k, type, type, d));
 }
 
 Problem padded(Problem problem) {
   problem.a.leading_dimension += 3;
   problem.d.leading_dimension += 5;
   problem.a.alignment_bytes = problem.d.alignment_bytes = 4;
-  return canonical(problem).problem;
+  return canonical(problem);
 }
 
 // PlainDevice does not round to D's type.

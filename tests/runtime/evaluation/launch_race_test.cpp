@@ -24,9 +24,8 @@ using Catch::Matchers::ContainsSubstring;
 namespace tunedgemm::internal {
 namespace {
 
-Problem problem() {
-  return canonical(make_problem(64, 64, 64, DataType::kF16, DataType::kF16, DataType::kF32))
-      .problem;
+CanonicalProblem problem() {
+  return canonical(make_problem(64, 64, 64, DataType::kF16, DataType::kF16, DataType::kF32));
 }
 
 double now_seconds() {

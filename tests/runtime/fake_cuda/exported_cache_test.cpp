@@ -138,7 +138,7 @@ TEST_CASE("An exported layer in a read-only folder opens no NVRTC, whatever M is
     REQUIRE(context->store()
                 .export_to(exported,
                            [](const WinnerWithState& winner) {
-                             return winner.record.problem.k == kLengths[0];
+                             return winner.record.problem->k == kLengths[0];
                            })
                 .empty());
   }

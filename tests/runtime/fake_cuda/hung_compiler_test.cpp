@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 Source some_source() {
   Problem problem;
   problem.m = problem.n = problem.k = 64;
-  problem = canonical(problem).problem;
+  problem = canonical(problem);
   const auto device = cuda_backend().open({});
   return ranked_candidates(problem, device->limits()).front().source();
 }

@@ -48,7 +48,7 @@ Source small_source(const Device& device) {
 void check_product(const CompiledKernel& kernel, const Launch& launch) {
   const std::vector<float> a(15, 1.0F), b(20, 2.0F);
   std::vector<float> d(12, -1.0F);
-  Arguments arguments = arguments_of(canonical(small_problem()).problem);
+  Arguments arguments = arguments_of(canonical(small_problem()));
   arguments.a = a.data();
   arguments.b = b.data();
   arguments.d = d.data();

@@ -38,8 +38,8 @@ constexpr std::chrono::seconds kLong{120};
 
 // The source that these tests compile.
 Source some_source() {
-  const Problem problem =
-      canonical(make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(64, 64, 64, DataType::kF32, DataType::kF32, DataType::kF32));
   return default_candidate(problem, limits_of(80)).source();
 }
 

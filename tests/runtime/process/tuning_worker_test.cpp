@@ -47,8 +47,8 @@ std::unique_ptr<Context> context_on(const WorkerBench& bench, std::vector<std::s
   return Context::create(options);
 }
 
-Problem problem_of(int n) {
-  return canonical(make_problem(40, n, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+CanonicalProblem problem_of(int n) {
+  return canonical(make_problem(40, n, 16, DataType::kF32, DataType::kF32, DataType::kF32));
 }
 
 TuneOptions quick(int candidates) {
@@ -59,7 +59,8 @@ TuneOptions quick(int candidates) {
   return options;
 }
 
-std::vector<std::string> rejections(Context& context, const Problem& problem, Reason reason) {
+std::vector<std::string> rejections(Context& context, const CanonicalProblem& problem,
+                                    Reason reason) {
   std::vector<std::string> details;
   for (const TrialRecord& trial : context.store().trials(
            {problem, context.device().identity(), context.device().toolchain()})) {
@@ -91,7 +92,7 @@ TEST_CASE("A worker tunes, and its caller finds the winner in the cache") {
 TEST_CASE("A worker tries only the default and the candidates that it is given") {
   const WorkerBench bench;
   const auto context = context_on(bench);
-  const Problem problem = problem_of(24);
+  const CanonicalProblem problem = problem_of(24);
   const std::vector<Instance> ranked = ranked_candidates(problem, context->device().limits());
   TuneOptions options = quick(0);
   options.rigor = Rigor::kModel;

@@ -153,8 +153,8 @@ TEST_CASE("Lines between processes preserve their text") {
 }
 
 TEST_CASE("Workers understand callers of any locale") {
-  const Problem problem =
-      canonical(make_problem(40, 1024, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(40, 1024, 16, DataType::kF32, DataType::kF32, DataType::kF32));
   TuneOptions options;
   options.rigor = Rigor::kQuick;
   options.budget = {.seconds = 1234.5, .candidates = 1234};
@@ -173,9 +173,8 @@ TEST_CASE("Workers understand callers of any locale") {
 
 TEST_CASE("A request has the same meaning for the worker in any locale of its caller") {
   const ProgramLocale locale(std::locale(std::locale::classic(), new Comma));
-  const Problem problem =
-      canonical(make_problem(1234567, 40, 16, DataType::kF32, DataType::kF32, DataType::kF32))
-          .problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(1234567, 40, 16, DataType::kF32, DataType::kF32, DataType::kF32));
   TuneOptions options;
   options.rigor = Rigor::kExhaustive;
   options.budget = {.seconds = 1234.5, .candidates = 5678};
@@ -196,8 +195,8 @@ TEST_CASE("A request has the same meaning for the worker in any locale of its ca
 }
 
 TEST_CASE("Each candidate of a request is a line of its own before it") {
-  const Problem problem =
-      canonical(make_problem(40, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(40, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32));
   TuneOptions options;
   options.candidates = {{find_family("naive_mnk"), {}}, {find_family("transposed_b"), {}}};
   const std::string lines = to_lines(problem, options);
@@ -212,11 +211,11 @@ TEST_CASE("Each candidate of a request is a line of its own before it") {
 }
 
 TEST_CASE("The next problem is a line of its own before the request") {
-  const Problem problem =
-      canonical(make_problem(40, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32)).problem;
+  const CanonicalProblem problem =
+      canonical(make_problem(40, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32));
   TuneOptions options;
-  options.next = problem;
-  options.next->m = 41;
+  options.next =
+      canonical(make_problem(41, 24, 16, DataType::kF32, DataType::kF32, DataType::kF32));
   const std::string lines = to_lines(problem, options);
   const auto parts = split(lines, '\n');
   REQUIRE(parts.size() == 2);

@@ -105,7 +105,7 @@ Problem random_class(const TypeCase& types, std::string_view layout, int variant
   if (problem.c_is_d) {
     problem.c = problem.d;
   }
-  return canonical(problem).problem;
+  return canonical(problem);
 }
 
 Problem random_sizes(const Problem& problem_class, Random& random) {
@@ -130,7 +130,7 @@ Problem random_sizes(const Problem& problem_class, Random& random) {
   if (problem.c_is_d) {
     problem.c = problem.d;
   }
-  return canonical(problem).problem;
+  return canonical(problem);
 }
 
 Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -143,7 +143,7 @@ Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n,
   problem.b.leading_dimension = padded(line_length(problem.b, k, n), problem.b, 0);
   problem.c.leading_dimension = padded(line_length(problem.c, m, n), problem.c, 0);
   problem.d.leading_dimension = padded(line_length(problem.d, m, n), problem.d, 0);
-  return canonical(problem).problem;
+  return canonical(problem);
 }
 
 }  // namespace tunedgemm::internal

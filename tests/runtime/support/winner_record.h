@@ -11,7 +11,7 @@ namespace tunedgemm::internal {
 /// The record of this candidate as the device's winner, with the lowest rigor and no measurement.
 inline Record winner_record(const Instance& instance, Device& device) {
   Record record;
-  record.problem = instance.problem;
+  record.problem = canonical(instance.problem);
   record.device = device.identity();
   record.toolchain = device.toolchain();
   record.family = instance.candidate.family->name();

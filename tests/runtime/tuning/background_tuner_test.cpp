@@ -20,18 +20,18 @@ namespace {
 using namespace std::chrono_literals;
 using Outcome = BackgroundTuner::Outcome;
 
-Problem cube(std::int64_t size) {
+CanonicalProblem cube(std::int64_t size) {
   Problem problem;
   problem.m = problem.n = problem.k = size;
-  return problem;
+  return canonical(problem);
 }
 
 // Thread-safe.
 class Tuned {
  public:
-  void add(const Problem& problem) {
+  void add(const CanonicalProblem& problem) {
     const std::scoped_lock lock(mutex_);
-    sizes_.push_back(problem.m);
+    sizes_.push_back(problem->m);
   }
   std::vector<std::int64_t> sizes() const {
     const std::scoped_lock lock(mutex_);
@@ -47,7 +47,7 @@ class Tuned {
 TEST_CASE("Problems are tuned once each, in the order of their misses") {
   Tuned tuned;
   BackgroundTuner tuner(
-      [&](const Problem& problem, const BackgroundTuner::MustEnd&) {
+      [&](const CanonicalProblem& problem, const BackgroundTuner::MustEnd&) {
         tuned.add(problem);
         return Outcome::kDone;
       },
@@ -65,7 +65,7 @@ TEST_CASE("Problems are tuned once each, in the order of their misses") {
 TEST_CASE("Nothing is tuned while the context is in use") {
   Tuned tuned;
   BackgroundTuner tuner(
-      [&](const Problem& problem, const BackgroundTuner::MustEnd&) {
+      [&](const CanonicalProblem& problem, const BackgroundTuner::MustEnd&) {
         tuned.add(problem);
         return Outcome::kDone;
       },
@@ -112,7 +112,7 @@ TEST_CASE("Stopping ends the running tuning, and later problems are not tuned") 
   Tuned tuned;
   std::atomic<bool> is_at_work{false};
   BackgroundTuner tuner(
-      [&](const Problem& problem, const BackgroundTuner::MustEnd& must_end) {
+      [&](const CanonicalProblem& problem, const BackgroundTuner::MustEnd& must_end) {
         is_at_work = true;
         while (!must_end()) {
           std::this_thread::sleep_for(1ms);
@@ -147,7 +147,7 @@ TEST_CASE("A caller that tunes at once interrupts the background tuning, which i
   Tuned tuned;
   std::atomic<int> begun{0};
   BackgroundTuner tuner(
-      [&](const Problem& problem, const BackgroundTuner::MustEnd& must_end) {
+      [&](const CanonicalProblem& problem, const BackgroundTuner::MustEnd& must_end) {
         ++begun;
         while (!must_end()) {
           if (begun > 1) {
@@ -173,15 +173,15 @@ TEST_CASE("A caller that tunes at once interrupts the background tuning, which i
 TEST_CASE("A failed tuning does not affect the others; a lost device ends them") {
   Tuned tuned;
   BackgroundTuner tuner(
-      [&](const Problem& problem, const BackgroundTuner::MustEnd&) -> Outcome {
+      [&](const CanonicalProblem& problem, const BackgroundTuner::MustEnd&) -> Outcome {
         tuned.add(problem);
-        if (problem.m == 3) {
+        if (problem->m == 3) {
           throw std::runtime_error("this one is unlucky");
         }
-        if (problem.m == 4) {
+        if (problem->m == 4) {
           throw DeviceError(DeviceError::Kind::kOutOfMemory, "no room");
         }
-        if (problem.m == 5) {
+        if (problem->m == 5) {
           throw DeviceError(DeviceError::Kind::kLost, "lost");
         }
         return Outcome::kDone;

@@ -113,8 +113,8 @@ TEST_CASE("A GPC-aware plan uses the GPCs of the store, else of a probe", "[gpu]
   options.policy = Policy::kFail;
   options.store.path = folder.path() / "cache.db";
   constexpr std::int64_t kM = 256, kN = 512, kK = 8192;
-  const Problem asked =
-      canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16)).problem;
+  const CanonicalProblem asked =
+      canonical(make_problem(kM, kN, kK, DataType::kF16, DataType::kF16, DataType::kF16));
   const std::vector<Instance> ranked = ranked_candidates(asked, device->limits());
   const auto winner = std::ranges::find_if(
       ranked, [](const Instance& instance) { return instance.launch.workspace_is_optional; });
