@@ -28,7 +28,7 @@ class Trial {
   virtual std::variant<double, Rejection> check() = 0;
 
   /// The mean time of one launch, in microseconds, over `launches` launches after one uncounted
-  /// launch, in the problem's regime and launch regime.
+  /// launch, in the problem's launch regime.
   virtual std::variant<double, Rejection> sample(int launches) = 0;
 };
 

@@ -39,7 +39,7 @@ bool comparable(const Problem& left, const Problem& right) {
          same_elements(left.d, right.d) && left.beta == right.beta &&
          (left.beta == ScalarClass::kZero || same_elements(left.c, right.c)) &&
          left.bias == right.bias && left.activation == right.activation &&
-         left.numerics == right.numerics && left.regime == right.regime;
+         left.numerics == right.numerics;
 }
 
 bool same_strides(const Problem& left, const Problem& right) {

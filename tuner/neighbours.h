@@ -15,7 +15,7 @@ namespace tunedgemm::internal {
 
 /// The distance between two canonical problems: the sum of the differences of log2(1 + size) over
 /// M, N, K and batch, plus 1 if alignments or alpha differ, 1/4 if strides or c_is_d differ, and
-/// 1/4 if the launch regimes differ. Empty if types, orders, numerics, regime, beta, bias or
+/// 1/4 if the launch regimes differ. Empty if types, orders, numerics, beta, bias or
 /// activation differ, because the winner of one problem then predicts nothing about the other.
 std::optional<double> distance(const Problem& left, const Problem& right);
 

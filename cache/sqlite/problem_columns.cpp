@@ -88,9 +88,6 @@ std::string details_text(const Problem& problem) {
     text += details_of({"c", problem.c, m, n}, batch);
   }
   text += details_of({"d", problem.d, m, n}, batch);
-  if (problem.regime == Regime::kWarm) {
-    text += " warm";
-  }
   for (const ProblemField& field : problem_fields().subspan(kFieldsAlwaysWritten)) {
     const std::string value = field.text(problem);
     if (value != field.text(Problem())) {

@@ -48,7 +48,7 @@ constexpr const char* kOtherTables = R"sql(
   types         TEXT NOT NULL,  -- "f16→f16"
   layout        TEXT NOT NULL,  -- "nn"
   epilogue      TEXT NOT NULL,  -- "", "bias/col relu"
-  details       TEXT NOT NULL,  -- what is unusual: "lda=4104 align_b=2 warm"
+  details       TEXT NOT NULL,  -- what is unusual: "lda=4104 align_b=2"
   flops         REAL NOT NULL,
   minimum_bytes REAL NOT NULL
 ) STRICT;

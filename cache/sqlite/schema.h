@@ -42,7 +42,7 @@ std::vector<sqlite::Column> problem_columns(const Problem& problem);
 std::string problem_column_definitions();
 
 /// The properties of a problem that its sizes, types, layout and epilogue do not show, such as
-/// "lda=4104 align_b=2 warm"; empty if nothing is unusual.
+/// "lda=4104 align_b=2"; empty if nothing is unusual.
 std::string details_text(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -134,7 +134,6 @@ constexpr Names<Numerics, 5> kNumerics{{{Numerics::kIeee, "ieee"},
                                         {Numerics::kEmulated, "emulated"},
                                         {Numerics::kFast, "fast"},
                                         {Numerics::kPromoted, "promoted"}}};
-constexpr Names<Regime, 2> kRegimes{{{Regime::kCold, "cold"}, {Regime::kWarm, "warm"}}};
 constexpr Names<LaunchRegime, 2> kLaunchRegimes{
     {{LaunchRegime::kIsolated, "isolated"}, {LaunchRegime::kBackToBack, "back_to_back"}}};
 
@@ -180,9 +179,6 @@ std::string_view name(ScalarClass scalar) {
 std::string_view name(Numerics numerics) {
   return name_in(kNumerics, numerics);
 }
-std::string_view name(Regime regime) {
-  return name_in(kRegimes, regime);
-}
 std::string_view name(LaunchRegime regime) {
   return name_in(kLaunchRegimes, regime);
 }
@@ -205,9 +201,6 @@ std::optional<ScalarClass> parse_scalar_class(std::string_view text) {
 }
 std::optional<Numerics> parse_numerics(std::string_view text) {
   return value_in(kNumerics, text);
-}
-std::optional<Regime> parse_regime(std::string_view text) {
-  return value_in(kRegimes, text);
 }
 std::optional<LaunchRegime> parse_launch_regime(std::string_view text) {
   return value_in(kLaunchRegimes, text);

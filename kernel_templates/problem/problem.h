@@ -47,10 +47,6 @@ enum class Numerics : std::int32_t {
   kPromoted = 4,  ///< fp8 partial sums added to f32 accumulators at short intervals
 };
 
-/// The state of the inputs while tuning measures: not in the caches of the GPU or CPU (the usual
-/// case), or still cached because the same inputs are used again.
-enum class Regime : std::int32_t { kCold = 0, kWarm = 1 };
-
 /// The kernel that precedes a launch, in tuning and in a program: an unrelated kernel (the usual
 /// case), or a kernel of this library, with which the launch may overlap.
 enum class LaunchRegime : std::int32_t { kIsolated = 0, kBackToBack = 1 };
@@ -77,7 +73,6 @@ struct Problem {
   Activation activation = Activation::kNone;
   Bias bias = Bias::kNone;
   Numerics numerics = Numerics::kIeee;
-  Regime regime = Regime::kCold;
   LaunchRegime launch_regime = LaunchRegime::kIsolated;
 
   friend bool operator==(const Problem&, const Problem&) = default;
@@ -162,11 +157,9 @@ std::string_view name(Activation activation);
 std::string_view name(Bias bias);
 std::string_view name(ScalarClass scalar);
 std::string_view name(Numerics numerics);
-std::string_view name(Regime regime);
 std::string_view name(LaunchRegime regime);
 std::optional<Order> parse_order(std::string_view text);
 std::optional<ScalarClass> parse_scalar_class(std::string_view text);
-std::optional<Regime> parse_regime(std::string_view text);
 std::optional<LaunchRegime> parse_launch_regime(std::string_view text);
 std::optional<Activation> parse_activation(std::string_view text);
 std::optional<Bias> parse_bias(std::string_view text);

@@ -128,10 +128,13 @@ constexpr std::array kFields{
     choice_field<&Problem::numerics, parse_numerics>(
         "numerics", "ieee, tf32 or emulated for f32; fast or promoted for fp8",
         "ieee, tf32, emulated, fast or promoted"),
-    choice_field<&Problem::regime, parse_regime>(
-        "regime",
-        "cold (default) or warm: whether the inputs are in the caches during measurements",
-        "cold or warm"),
+    // A choice of earlier versions, part of the text of every stored problem.
+    ProblemField{"regime",
+                 [](const Problem&) { return std::vector<FieldValue>{"cold"}; },
+                 [](std::string_view text, Problem&) { return text == "cold"; },
+                 {"regime"},
+                 "",
+                 "cold"},
     choice_field<&Problem::launch_regime, parse_launch_regime>(
         "launches",
         "isolated (default) or back_to_back: whether other kernels run between the library's "

@@ -40,29 +40,20 @@ KernelOrigin origin_of(Origin kind, std::string text) {
   return {.kind = kind, .text = std::move(text), .winner = std::nullopt};
 }
 
-Problem with_regime(Regime regime, const Problem& problem) {
-  Problem result = problem;
-  result.regime = regime;
-  return result;
-}
-
 // The winners' kernels as instances for `problem`, without duplicates. The nearest winners
-// (tuner/neighbours.h) come first, and winners of the other regime (warm, cold) last. Sizes are not
-// compiled into a kernel, and a kernel accepts memory with a higher alignment than it needs.
+// (tuner/neighbours.h) come first. Sizes are not compiled into a kernel, and a kernel accepts memory
+// with a higher alignment than it needs.
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners) {
   std::vector<Instance> instances;
   std::set<std::string> seen_candidates;
-  const Regime other = problem.regime == Regime::kCold ? Regime::kWarm : Regime::kCold;
-  for (const Problem& target : {problem, with_regime(other, problem)}) {
-    for (const auto& [apart, winner] : nearest_winners(target, device, winners)) {
-      const Candidate candidate{find_family(winner->family), winner->config};
-      const Problem lowered = aligned_as(winner->problem, target);
-      Instantiation instance = instantiate(lowered, candidate, limits);
-      if (instance && seen_candidates.insert(to_text(candidate) + " " + to_text(lowered)).second) {
-        instances.push_back(std::move(instance).value());
-      }
+  for (const auto& [apart, winner] : nearest_winners(problem, device, winners)) {
+    const Candidate candidate{find_family(winner->family), winner->config};
+    const Problem lowered = aligned_as(winner->problem, problem);
+    Instantiation instance = instantiate(lowered, candidate, limits);
+    if (instance && seen_candidates.insert(to_text(candidate) + " " + to_text(lowered)).second) {
+      instances.push_back(std::move(instance).value());
     }
   }
   return instances;

@@ -75,9 +75,6 @@ class CudaBackend final : public Backend {
         1.1 * limits.clock_ghz * 1e3 * limits.sm_count *
         operations_per_sm_and_cycle(problem, facts.is_known() ? facts : greatest_gpu_facts());
     const double computing = flops(problem) / std::max(operations_per_us, 1.0);
-    if (problem.regime == Regime::kWarm) {
-      return computing;
-    }
     const double inputs = static_cast<double>(problem.m * size_bytes(problem.a.type) +
                                               problem.n * size_bytes(problem.b.type)) *
                           static_cast<double>(problem.k);

@@ -17,10 +17,6 @@ constexpr std::int64_t kMostSampledElements = 4 << 20;
 // Several sets of operands may together use 1/4 of most_bytes_. A single set may use all of it.
 constexpr std::int64_t kFractionOfMemory = 4;
 
-std::int64_t cold_bytes(const Device& device, const Problem& problem) {
-  return problem.regime == Regime::kWarm ? 0 : device.backend().cold_bytes(device.limits());
-}
-
 std::int64_t set_count(std::int64_t most_bytes, const VerifiedProblem& verified,
                        std::int64_t cold) {
   if (cold == 0) {
@@ -49,7 +45,7 @@ TrialRunner::TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, con
       is_limited_(memory_share < 1),
       most_bytes_(static_cast<std::int64_t>(memory_share *
                                             static_cast<double>(device.free_memory_bytes()))),
-      cold_bytes_(cold_bytes(device, problem)),
+      cold_bytes_(device.backend().cold_bytes(device.limits())),
       sets_(set_count(most_bytes_, verified_, cold_bytes_)),
       operands_(allocate(sets_ * verified_.layout.bytes)),
       expected_(

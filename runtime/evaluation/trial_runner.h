@@ -69,7 +69,7 @@ class TrialRunner {
   const bool is_limited_;  ///< whether most_bytes_ applies
   const std::int64_t most_bytes_;
   std::int64_t taken_bytes_ = 0;
-  std::int64_t cold_bytes_;  ///< how much to access before an input is used again; 0: warm
+  std::int64_t cold_bytes_;  ///< how much to access before an input is used again
   std::int64_t sets_;        ///< copies of the operands; the first is checked
   std::unique_ptr<DeviceMemory> operands_, expected_, scales_;
   std::unique_ptr<DeviceMemory> workspace_;  ///< null until a kernel needs one

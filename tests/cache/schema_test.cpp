@@ -50,10 +50,9 @@ TEST_CASE("The details of a problem are its unusual properties") {
   problem.a.leading_dimension = 1025;
   problem.a.alignment_bytes = 2;
   problem.b.alignment_bytes = 4;
-  problem.regime = Regime::kWarm;
-  CHECK(details_text(problem) == "lda=1025 align_b=4 warm");
+  CHECK(details_text(problem) == "lda=1025 align_b=4");
   problem.launch_regime = LaunchRegime::kBackToBack;
-  CHECK(details_text(problem) == "lda=1025 align_b=4 warm launches=back_to_back");
+  CHECK(details_text(problem) == "lda=1025 align_b=4 launches=back_to_back");
   problem.launch_regime = LaunchRegime::kIsolated;
   problem = sample::problem(64);
   problem.batch = 3;

@@ -47,7 +47,6 @@ Problem random_problem(std::mt19937_64& random) {
     written.activation = one_of(kActivations.rows).activation;
     written.bias = static_cast<Bias>(below(3));
     written.numerics = static_cast<Numerics>(below(6) - 1);
-    written.regime = static_cast<Regime>(below(2));
     written.launch_regime = static_cast<LaunchRegime>(below(2));
     if (why_not(completed(written)).empty()) {
       return written;

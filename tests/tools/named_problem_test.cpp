@@ -66,8 +66,7 @@ TEST_CASE("The fields of a shape set the problem") {
                                     {"beta", "1"},
                                     {"c_is_d", "1"},
                                     {"lda", "70"},
-                                    {"batch_stride_b", "0"},
-                                    {"regime", "warm"}})
+                                    {"batch_stride_b", "0"}})
                               .problem;
   REQUIRE(problem.batch == 3);
   REQUIRE(problem.activation == Activation::kGeluErf);
@@ -80,7 +79,6 @@ TEST_CASE("The fields of a shape set the problem") {
   REQUIRE(problem.b.leading_dimension == 64);
   REQUIRE(problem.b.batch_stride == 0);
   REQUIRE(problem.d.batch_stride == 96 * 80);
-  REQUIRE(problem.regime == Regime::kWarm);
 }
 
 TEST_CASE("The error for a wrong field names the field and the expected text") {

@@ -131,7 +131,7 @@ double roofline_us(const Problem& problem, const DeviceLimits& limits, double cl
   const double cycles_per_us = clock_mhz > 0 ? clock_mhz : limits.clock_ghz * 1e3;
   const double computing_us = flops(problem) / (operations * cycles_per_us);
   const double moving_us = minimum_bytes(problem) / (limits.memory_gb_per_s * 1e3);
-  return problem.regime == Regime::kWarm ? computing_us : std::max(computing_us, moving_us);
+  return std::max(computing_us, moving_us);
 }
 
 }  // namespace tunedgemm::internal

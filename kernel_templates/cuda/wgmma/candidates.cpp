@@ -192,7 +192,7 @@ int evicts_first(const Problem& problem, const WgmmaShape& shape, const DeviceLi
   const double kept = fraction_of_l2(group * rows_of_cluster, problem.k, shape.element_bytes);
   const double streaming = fraction_of_l2(streaming_rows, problem.k, shape.element_bytes);
   const double d = fraction_of_l2(problem.m, problem.n, shape.element_bytes_d);
-  if (along == 1 && problem.regime == Regime::kCold && streaming >= kLeastStreaming) {
+  if (along == 1 && streaming >= kLeastStreaming) {
     return 2;
   }
   const bool makes_room = shape.tensor_store && group * across > shape.clusters_of_wave(limits) &&

@@ -94,19 +94,17 @@ double first_copies(std::int64_t readers) {
 }
 
 // The slowdown of an operand of which the CTAs of a cluster copy `parts` different parts.
-double coupled_slowdown(const Problem& problem, double first, int parts) {
-  return problem.regime == Regime::kWarm
-             ? 1
-             : 1 + kCoupledSlowdown * 4 * first * (1 - first) * std::log2(parts);
+double coupled_slowdown(double first, int parts) {
+  return 1 + kCoupledSlowdown * 4 * first * (1 - first) * std::log2(parts);
 }
 
 double copy_cycles(const Problem& problem, const WgmmaShape& shape, const Tiling& clusters) {
   const double slowdown_of_a =
       std::max(straddle_slowdown(problem.a),
-               coupled_slowdown(problem, first_copies(clusters.tiles_n), shape.cluster_m));
+               coupled_slowdown(first_copies(clusters.tiles_n), shape.cluster_m));
   const double slowdown_of_b =
       std::max(straddle_slowdown(problem.b),
-               coupled_slowdown(problem, first_copies(clusters.tiles_m), shape.cluster_n));
+               coupled_slowdown(first_copies(clusters.tiles_m), shape.cluster_n));
   return shape.bytes_along_k() *
          (slowdown_of_a * shape.loaded_m() / shape.cluster_n +
           slowdown_of_b * shape.loaded_n() / shape.cluster_m) /

@@ -111,12 +111,11 @@ TEST_CASE("A text that is refused leaves the problem as it is, and the message n
   check_refused("m=7 beta=1", "beta is \"one\"" + no_member + "set it in tunedgemm_buffers");
   check_refused("m=7 alpha=0", "alpha is \"zero\"" + no_member + "set it in tunedgemm_buffers");
   check_refused("m=7 c_is_d=1", "c_is_d is \"1\"" + no_member + "set c and d");
-  check_refused("m=7 regime=warm", "regime is \"warm\"" + no_member + "leave it out");
   check_refused("m=7 launches=back_to_back", "launches is \"back_to_back\"" + no_member +
                                                  "set launch_regime of tunedgemm_plan_");
   tunedgemm_problem problem;
-  CHECK(tunedgemm_problem_parse("alpha=1 beta=0 c_is_d=0 regime=cold launches=isolated",
-                                &problem) == TUNEDGEMM_STATUS_OK);
+  CHECK(tunedgemm_problem_parse("alpha=1 beta=0 c_is_d=0 launches=isolated", &problem) ==
+        TUNEDGEMM_STATUS_OK);
   CHECK(equal(problem, {}));
   CHECK(tunedgemm_problem_parse(nullptr, &problem) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
   CHECK(tunedgemm_problem_parse("m=7", nullptr) == TUNEDGEMM_STATUS_INVALID_ARGUMENT);
