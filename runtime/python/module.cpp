@@ -204,10 +204,16 @@ class Plan {
   /// Of a problem that tunedgemm_problem_parse() reads, for well-aligned buffers without C.
   Plan(const std::string& text, nb::handle device, nb::handle policy, nb::handle name,
        nb::handle accepted_loss, nb::handle context) {
-    // A required field that the text lacks leaves a value that text_of() refuses.
     constexpr tunedgemm_type kNone{};
     tunedgemm_problem_init(&problem_, -1, -1, -1, kNone, kNone, kNone);
     check(tunedgemm_problem_parse(text.c_str(), &problem_));
+    for (const auto& [field, is_given] :
+         {std::pair("types", problem_.type_a != kNone), std::pair("m", problem_.m >= 0),
+          std::pair("n", problem_.n >= 0), std::pair("k", problem_.k >= 0)}) {
+      if (!is_given) {
+        refuse("the problem '" + text + "' has no " + field + "; add " + field + "=...");
+      }
+    }
     text_of(problem_);
     scalars_.activation = problem_.activation, scalars_.numerics = problem_.numerics;
     const Context* const given = context_or_none(context);

@@ -123,8 +123,8 @@ def test_wrong_problems_are_named():
     with pytest.raises(ValueError, match="a layer 4x6x4 float32: a of shape"):
         tunedgemm.prepare([{"a": (4, 4), "b": (5, 6), "dtype": "float32", "name": "a layer"}])
     for text, message in (
-        ("types=f32 m=4 n=4", "K is -1"),
-        ("m=4 n=4 k=4", "type_a of the problem is 0"),
+        ("types=f32 m=4 n=4", "has no k; add k="),
+        ("m=4 n=4 k=4", "has no types; add types="),
         ("types=f31 m=4 n=4 k=4", 'types is "f31"'),
     ):
         with pytest.raises(ValueError, match=message):
