@@ -43,9 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 /** @cond */
-#ifdef TUNEDGEMM_BUILDING /* The library exports these functions and nothing else. */
-#pragma GCC visibility push(default)
-#endif
+#pragma GCC visibility push(default) /* The library exports these functions and nothing else. */
 /* As in C, an enumeration of C++ holds all numbers of this type. Members have defaults in C++. ZERO
  * is 0, NULL or the enumerator 0. SET sets all members: to these values in C, else to 0. */
 #ifdef __cplusplus
@@ -440,7 +438,5 @@ const char* tunedgemm_version(void);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
-#ifdef TUNEDGEMM_BUILDING
 #pragma GCC visibility pop
-#endif
 #endif /* TUNEDGEMM_TUNEDGEMM_H */
