@@ -134,7 +134,7 @@ std::string running_line(const Candidate* candidate, double seconds) {
 }
 
 std::string done_line(const TuneResult& result) {
-  return "done" + number_of(result.origin) + field(result.tuning.cancelled ? 1 : 0) +
+  return "done" + number_of(result.kind) + field(result.tuning.cancelled ? 1 : 0) +
          field(result.is_leased_elsewhere ? 1 : 0) + field(result.is_unsaved ? 1 : 0) + ' ' +
          in_one_line(result.tuning.failure);
 }
@@ -194,11 +194,11 @@ bool WorkerConversation::take_running(LineReader& fields) {
 }
 
 bool WorkerConversation::take_result(LineReader& fields) {
-  const auto origin = fields.enumerator(TuneResult::Origin::kFailed);
-  if (!origin) {
+  const auto kind = fields.enumerator(TuneResult::Kind::kFailed);
+  if (!kind) {
     return false;
   }
-  result_.origin = *origin;
+  result_.kind = *kind;
   result_.tuning.cancelled = fields.integer() != 0;
   result_.is_leased_elsewhere = fields.integer() != 0;
   result_.is_unsaved = fields.integer() != 0;

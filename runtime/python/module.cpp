@@ -347,7 +347,7 @@ NB_MODULE(_core, module) {
           "device: 'auto', 'host', 'cuda' or 'cuda:1'.\n"
           "cache: the cache file; '' keeps winners in memory only; None: $TUNEDGEMM_CACHE, else\n"
           "    tunedgemm/tunedgemm.db in the user's cache folder.\n"
-          "policy: what a product without a winner does: 'tune', 'tune_in_background', 'compile',\n"
+          "policy: what a problem without a winner does: 'tune', 'tune_in_background', 'compile',\n"
           "    'stored' or 'fail'; 'default': $TUNEDGEMM_POLICY, else 'tune'.\n"
           "rigor: 'quick' (5 seconds), 'normal' (30 seconds) or 'exhaustive'.\n"
           "threads: of the host, at most 1024; 0: $TUNEDGEMM_THREADS, else all cores.\n"
@@ -364,7 +364,7 @@ NB_MODULE(_core, module) {
           "__exit__", [](Context& self, const nb::args&) { self.close(); }, nb::arg("args"));
 
   nb::class_<Plan>(module, "Plan",
-                   "A product whose kernel is chosen and loaded; made by tunedgemm.plan(). Threads "
+                   "A problem whose kernel is chosen and loaded; made by tunedgemm.plan(). Threads "
                    "may share it.")
       .def(
           "__init__",

@@ -159,7 +159,7 @@ TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const Tune
                                      LookUp look_up, double lease_wait_seconds) {
   if (look_up == LookUp::kNeeded && !options.force) {
     if (auto record = find_tuned(problem, options)) {
-      return {.origin = TuneResult::Origin::kCached, .record = std::move(record), .tuning = {}};
+      return {.kind = TuneResult::Kind::kCached, .record = std::move(record), .tuning = {}};
     }
   }
   if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
@@ -171,7 +171,7 @@ TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const Tune
   const Lease lease = store_.acquire(key_of(problem), lease_wait_seconds);
   if (lease.winners_changed() && !options.force) {
     if (auto record = find_tuned(problem, options)) {
-      return {.origin = TuneResult::Origin::kElsewhere, .record = std::move(record), .tuning = {}};
+      return {.kind = TuneResult::Kind::kElsewhere, .record = std::move(record), .tuning = {}};
     }
   }
   if (!lease) {
@@ -200,7 +200,7 @@ TuneResult TuningSession::measure_in_worker(const CanonicalProblem& problem,
     worker_.reset();
     return tune_alone(problem, options, LookUp::kNeeded, 0);
   }
-  if (result.origin == TuneResult::Origin::kFailed) {
+  if (result.kind == TuneResult::Kind::kFailed) {
     result.tuning.trials = store_.trials(key_of(problem));
     return result;
   }
@@ -215,13 +215,13 @@ TuneResult TuningSession::measure_in_worker(const CanonicalProblem& problem,
   }
   if (result.record) {
     result.is_unsaved = false;
-    tuned_ += result.origin == TuneResult::Origin::kTuned ? 1 : 0;
+    tuned_ += result.kind == TuneResult::Kind::kTuned ? 1 : 0;
     return result;
   }
   const std::string why = result.is_unsaved && !result.tuning.failure.empty()
                               ? ": " + result.tuning.failure
                               : std::string();
-  result.origin = TuneResult::Origin::kFailed;
+  result.kind = TuneResult::Kind::kFailed;
   result.tuning.failure =
       "the winner is not in the cache " + store_.path().string() +
       (result.is_unsaved
@@ -299,7 +299,7 @@ TuneResult TuningSession::measure(const CanonicalProblem& problem, const TuneOpt
                  options.force ? Store::Replace::kAnyIfComplete : Store::Replace::kLessThorough);
   keep_kernel_without_workspace(result.tuning);
   ++tuned_;
-  result.origin = TuneResult::Origin::kTuned;
+  result.kind = TuneResult::Kind::kTuned;
   result.record = std::move(put.winner);
   return result;
 }

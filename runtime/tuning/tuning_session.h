@@ -23,13 +23,13 @@ namespace tunedgemm::internal {
 
 /// The result of TuningSession::tune.
 struct TuneResult {
-  enum class Origin {
+  enum class Kind {
     kTuned,      ///< measured now
     kCached,     ///< the cache had a winner of sufficient rigor; nothing was measured
     kElsewhere,  ///< another process tuned the problem meanwhile
     kFailed,     ///< there is no winner; tuning.failure says why
   };
-  Origin origin = Origin::kFailed;
+  Kind kind = Kind::kFailed;
   std::optional<Record> record;
   Tuning tuning;  ///< complete only if measured now in this process; `failure` is always valid
   /// Failed because another process held the problem's lease for the whole wait.

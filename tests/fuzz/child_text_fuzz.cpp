@@ -37,9 +37,9 @@ void converse(std::string_view text) {
     static_cast<void>(parse_candidate(conversation.at_work()));
   }
   if (next == Next::kDone) {
-    const auto origin = conversation.result().origin;
-    must_hold(conversation.has_spoken() && origin >= TuneResult::Origin::kTuned &&
-              origin <= TuneResult::Origin::kFailed);
+    const auto origin = conversation.result().kind;
+    must_hold(conversation.has_spoken() && origin >= TuneResult::Kind::kTuned &&
+              origin <= TuneResult::Kind::kFailed);
   }
 }
 

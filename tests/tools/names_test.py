@@ -75,7 +75,7 @@ def texts_of_library(name: str) -> dict[str, str]:
 
 
 def literal(name: str) -> set[str]:
-    source = (ROOT / "runtime/python/tunedgemm/_products.py").read_text(encoding="utf-8")
+    source = (ROOT / "runtime/python/tunedgemm/_matmul.py").read_text(encoding="utf-8")
     return set(re.findall(r'"(\w+)"', one(rf"\n{name} = Literal\[(.*?)\]", source)))
 
 

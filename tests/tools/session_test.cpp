@@ -63,7 +63,7 @@ TEST_CASE("Several devices tune each shape of a list once, and the outcomes are 
     const Outcome& outcome = session.outcomes[index];
     CAPTURE(index, outcome.failure);
     CHECK(outcome.shape.name == work.shapes[index].name);
-    CHECK(outcome.origin == TuneResult::Origin::kTuned);
+    CHECK(outcome.kind == TuneResult::Kind::kTuned);
     CHECK(outcome.record.has_value());
   }
   std::ostringstream summary;
@@ -73,7 +73,7 @@ TEST_CASE("Several devices tune each shape of a list once, and the outcomes are 
 
   const Session again = tune_shapes(devices.contexts(), work, quick(), std::vector<bool>(7, true));
   for (const Outcome& outcome : again.outcomes) {
-    CHECK(outcome.origin == TuneResult::Origin::kCached);
+    CHECK(outcome.kind == TuneResult::Kind::kCached);
   }
 }
 

@@ -52,15 +52,15 @@ std::string result_text(const TuneResult& result) {
 
 }  // namespace
 
-std::string_view name(TuneResult::Origin origin) {
-  switch (origin) {
-    case TuneResult::Origin::kTuned:
+std::string_view name(TuneResult::Kind kind) {
+  switch (kind) {
+    case TuneResult::Kind::kTuned:
       return "tuned";
-    case TuneResult::Origin::kCached:
+    case TuneResult::Kind::kCached:
       return "cached";
-    case TuneResult::Origin::kElsewhere:
+    case TuneResult::Kind::kElsewhere:
       return "tuned elsewhere";
-    case TuneResult::Origin::kFailed:
+    case TuneResult::Kind::kFailed:
       break;
   }
   return "no winner";
@@ -198,18 +198,18 @@ void ProgressDisplay::show() {
 void ProgressDisplay::shape_ends(std::size_t device, const TuneResult& result) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++ended_;
-  tuned_ += result.origin == TuneResult::Origin::kCached ? 0 : 1;
+  tuned_ += result.kind == TuneResult::Kind::kCached ? 0 : 1;
   const std::string text = std::exchange(at_work_[device], {}).text;
-  const bool failed = result.origin == TuneResult::Origin::kFailed;
+  const bool failed = result.kind == TuneResult::Kind::kFailed;
   if (!is_terminal_) {
-    std::clog << ended_ << "/" << shapes_ << "  " << text << "  " << name(result.origin) << ": "
+    std::clog << ended_ << "/" << shapes_ << "  " << text << "  " << name(result.kind) << ": "
               << result_text(result);
     if (tuned_ > 0 && tuned_ < to_tune_) {
       std::clog << "  (" << duration_text(seconds_left()) << " left)";
     }
     std::clog << std::endl;
   } else if (failed) {
-    rewrite(text + "  " + std::string(name(result.origin)) + ": " + result_text(result));
+    rewrite(text + "  " + std::string(name(result.kind)) + ": " + result_text(result));
     std::clog << '\n';
   }
 }

@@ -17,7 +17,7 @@
 namespace tunedgemm::internal {
 
 /// The word for an outcome, which tables, progress and JSON share.
-std::string_view name(TuneResult::Origin origin);
+std::string_view name(TuneResult::Kind kind);
 
 /// The contents of a line of progress.
 struct SessionProgress {

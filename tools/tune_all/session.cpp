@@ -55,7 +55,7 @@ Outcome without_record(const NamedProblem& shape, const std::string& failure) {
 
 Outcome outcome_of(const NamedProblem& shape, TuneResult result) {
   Outcome outcome = without_record(shape, result.tuning.failure);
-  outcome.origin = result.origin;
+  outcome.kind = result.kind;
   outcome.is_unsaved = result.is_unsaved;
   return with_record(std::move(outcome), std::move(result.record));
 }
@@ -73,7 +73,7 @@ void find_late_stores(Context& context, const SessionOptions& options, Session& 
     }
     if (auto record = context.find_tuned(outcome.shape.problem, options.shape)) {
       outcome = with_record(without_record(outcome.shape, ""), std::move(record));
-      outcome.origin = TuneResult::Origin::kTuned;
+      outcome.kind = TuneResult::Kind::kTuned;
     }
   }
 }
@@ -183,7 +183,7 @@ class SessionRun {
   void note_unsaved(Context& context, const TuneResult& result) {
     if (result.is_unsaved || context.store().unsaved_winners() > 0) {
       ++unsaved_in_a_row_;
-    } else if (result.origin == TuneResult::Origin::kTuned) {
+    } else if (result.kind == TuneResult::Kind::kTuned) {
       unsaved_in_a_row_ = 0;
     }
   }
@@ -257,7 +257,7 @@ std::vector<std::string> wide_row(const Outcome& outcome) {
                  {time_text(us), spread_text(record.measurement), gflops_text(flops(problem), us),
                   speedup_text(record.naive_us, us), speedup_text(record.default_us, us)});
   }
-  cells.emplace_back(name(outcome.origin));
+  cells.emplace_back(name(outcome.kind));
   cells.push_back(outcome.record ? outcome.record->family + " " + to_text(outcome.record->config)
                                  : first_line(outcome.failure, kFailureWidth));
   cells.push_back(outcome.record ? outcome.record->remark : "");
@@ -277,7 +277,7 @@ std::vector<std::string> row(const Outcome& outcome) {
                                speedup_text(record.default_us, us)});
   }
   cells.push_back(epilogue_text(problem));
-  cells.emplace_back(name(outcome.origin));
+  cells.emplace_back(name(outcome.kind));
   cells.push_back(outcome.shape.name);
   return cells;
 }
@@ -294,9 +294,9 @@ void print_kept_defaults(std::ostream& out, const Session& session) {
   }
 }
 
-auto count(const Session& session, TuneResult::Origin origin) {
+auto count(const Session& session, TuneResult::Kind kind) {
   return std::count_if(session.outcomes.begin(), session.outcomes.end(),
-                       [&](const Outcome& outcome) { return outcome.origin == origin; });
+                       [&](const Outcome& outcome) { return outcome.kind == kind; });
 }
 
 void extend(AutoLadder& ladder, const Layer& layer, SessionRun& run, std::size_t device,
@@ -406,10 +406,10 @@ void print_table(std::ostream& out, const Session& session, std::size_t width) {
 }
 
 void print_summary(std::ostream& out, const Session& session, std::span<Context* const> contexts) {
-  const auto tuned = count(session, TuneResult::Origin::kTuned);
-  const auto elsewhere = count(session, TuneResult::Origin::kElsewhere);
-  const auto cached = count(session, TuneResult::Origin::kCached);
-  const auto failed = count(session, TuneResult::Origin::kFailed);
+  const auto tuned = count(session, TuneResult::Kind::kTuned);
+  const auto elsewhere = count(session, TuneResult::Kind::kElsewhere);
+  const auto cached = count(session, TuneResult::Kind::kCached);
+  const auto failed = count(session, TuneResult::Kind::kFailed);
   std::map<std::string, std::size_t> left;
   for (const Outcome& outcome : session.outcomes) {
     if (!outcome.was_tried) {
@@ -455,7 +455,7 @@ void print_json(std::ostream& out, const Session& session) {
   for (const Outcome& outcome : session.outcomes) {
     Json entry{{"name", outcome.shape.name},
                {"problem", to_text(outcome.shape.problem)},
-               {"outcome", name(outcome.origin)}};
+               {"outcome", name(outcome.kind)}};
     entry["record"] = outcome.record ? to_json(*outcome.record) : Json(nullptr);
     entry["failure"] = outcome.failure;
     entry["kept_default"] =

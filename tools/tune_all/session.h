@@ -28,7 +28,7 @@ struct SessionOptions {
 /// The result of one shape, without its trials, which are in the cache.
 struct Outcome {
   NamedProblem shape;
-  TuneResult::Origin origin = TuneResult::Origin::kFailed;
+  TuneResult::Kind kind = TuneResult::Kind::kFailed;
   std::optional<Record> record;
   std::string failure;       ///< the reason, if there is no record
   bool is_unsaved = false;   ///< the record could not be stored

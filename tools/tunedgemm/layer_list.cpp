@@ -11,40 +11,40 @@ namespace tunedgemm::internal {
 
 LayerList::LayerList(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
-    read_list(file, [&](std::vector<Field> line) {
-      if (!has_field(line, "m")) {
-        line.push_back({"m", "1"});
+    read_list(file, [&](std::vector<Field> fields) {
+      if (!has_field(fields, "m")) {
+        fields.push_back({"m", "1"});
       }
-      const NamedProblem shape = to_named_problem(line);
+      const NamedProblem shape = to_named_problem(fields);
       const CanonicalProblem problem = canonical(shape.problem);
-      Layer layer{.file = file,
-                  .text = shape_text(shape) + " " + types_text(problem) + " " +
-                          layout_text(problem) + ", N = " + std::to_string(problem->n) +
-                          ", K = " + std::to_string(problem->k),
-                  .key = ladder_key(problem)};
-      if (std::ranges::find(layers_, layer.key, &Layer::key) == layers_.end()) {
-        layers_.push_back(std::move(layer));
+      Line line{.file = file,
+                .text = shape_text(shape) + " " + types_text(problem) + " " + layout_text(problem) +
+                        ", N = " + std::to_string(problem->n) +
+                        ", K = " + std::to_string(problem->k),
+                .key = ladder_key(problem)};
+      if (std::ranges::find(lines_, line.key, &Line::key) == lines_.end()) {
+        lines_.push_back(std::move(line));
       }
     });
   }
 }
 
 bool LayerList::has(const CanonicalProblem& problem) {
-  bool found = layers_.empty();
+  bool found = lines_.empty();
   const std::string key = ladder_key(problem);
-  for (Layer& layer : layers_) {
-    if (layer.key == key) {
-      layer.found = found = true;
+  for (Line& line : lines_) {
+    if (line.key == key) {
+      line.found = found = true;
     }
   }
   return found;
 }
 
 void LayerList::warn_of_missing(std::ostream& out) const {
-  for (const Layer& layer : layers_) {
-    if (!layer.found) {
-      out << "warning: no winner for " << layer.text << " of " << layer.file
-          << ", with any M; tune it with tune-all " << layer.file << '\n';
+  for (const Line& line : lines_) {
+    if (!line.found) {
+      out << "warning: no winner for " << line.text << " of " << line.file
+          << ", with any M; tune it with tune-all " << line.file << '\n';
     }
   }
 }

@@ -24,13 +24,13 @@ class LayerList {
   void warn_of_missing(std::ostream& out) const;
 
  private:
-  struct Layer {
+  struct Line {
     std::string file;
     std::string text;
     std::string key;  // ladder_key() of the canonical problem
     bool found = false;
   };
-  std::vector<Layer> layers_;
+  std::vector<Line> lines_;
 };
 
 }  // namespace tunedgemm::internal

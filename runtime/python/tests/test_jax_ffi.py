@@ -255,7 +255,7 @@ def test_gradients(batch_a, batch_b, transpose_a, transpose_b):
 
 
 def test_each_activation_of_the_package_is_tested():
-    assert ACTIVATIONS.keys() == set(typing.get_args(tunedgemm._products.Activation))
+    assert ACTIVATIONS.keys() == set(typing.get_args(tunedgemm._matmul.Activation))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -23,7 +23,7 @@ from ._errors import (
 )
 from ._plan_info import PlanInfo
 from ._prepare import prepare, tune_all
-from ._products import matmul, plan
+from ._matmul import matmul, plan
 
 __all__ = [
     "Context",

@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Union, overload
 
 from . import _arrays, _core
 from ._errors import Error, InvalidArgumentError, NoDeviceError
-from ._products import plan
+from ._matmul import plan
 from ._programs import path_of
 from ._progress import Line, Progress, in_thread
 

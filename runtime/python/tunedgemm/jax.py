@@ -15,7 +15,7 @@ import re
 from typing import Any, NamedTuple
 
 from . import _core
-from ._products import Activation, Numerics
+from ._matmul import Activation, Numerics
 
 try:
     import jax

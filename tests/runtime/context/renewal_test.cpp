@@ -107,7 +107,7 @@ TEST_CASE("A policy that compiles nothing renews no winner, and the next tuning 
   TuneOptions options;
   options.rigor = Rigor::kModel;
   const TuneResult result = context->tune(call().checked().asked, options);
-  CHECK(result.origin == TuneResult::Origin::kCached);
+  CHECK(result.kind == TuneResult::Kind::kCached);
   REQUIRE(result.record);
   CHECK(result.record->config == winner->config);
 }

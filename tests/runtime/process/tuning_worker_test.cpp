@@ -82,11 +82,11 @@ TEST_CASE("A worker tunes, and its caller finds the winner in the cache") {
   const TuneResult result = context->tune(problem_of(24), options);
   CAPTURE(result.tuning.failure);
   REQUIRE(result.record);
-  CHECK(result.origin == TuneResult::Origin::kTuned);
+  CHECK(result.kind == TuneResult::Kind::kTuned);
   CHECK(result.record->measurement.median_us > 0);
   CHECK(moves > 3);
   CHECK(bench.workers().size() == 1);
-  CHECK(context->tune(problem_of(24), options).origin == TuneResult::Origin::kCached);
+  CHECK(context->tune(problem_of(24), options).kind == TuneResult::Kind::kCached);
 }
 
 TEST_CASE("A worker tries only the default and the candidates that it is given") {
@@ -111,8 +111,8 @@ TEST_CASE("A worker tries only the default and the candidates that it is given")
       return trial.family == expected.family->name() && trial.config == expected.config;
     }));
   }
-  CHECK(context->tune(problem, options).origin == TuneResult::Origin::kCached);
-  CHECK(context->tune(problem, quick(2)).origin == TuneResult::Origin::kTuned);
+  CHECK(context->tune(problem, options).kind == TuneResult::Kind::kCached);
+  CHECK(context->tune(problem, quick(2)).kind == TuneResult::Kind::kTuned);
 }
 
 TEST_CASE("A worker that is killed or stopped is replaced at once, and no candidate is blamed") {

@@ -71,7 +71,7 @@ TEST_CASE("A worker's lines become progress and a result") {
   sent.tuning.cancelled = true;
   sent.tuning.failure = "two\nlines";
   CHECK(conversation.take(done_line(sent)) == Next::kDone);
-  CHECK(conversation.result().origin == TuneResult::Origin::kFailed);
+  CHECK(conversation.result().kind == TuneResult::Kind::kFailed);
   CHECK(conversation.result().tuning.cancelled);
   CHECK_FALSE(conversation.result().is_unsaved);
   CHECK(conversation.result().tuning.failure == "two\nlines");

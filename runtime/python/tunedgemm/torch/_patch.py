@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch.overrides import _get_current_function_mode_stack, has_torch_function_variadic
 from torch.utils._device import DeviceContext
 
-from .._products import Policy
+from .._matmul import Policy
 from ._operators import are_plain, tuned_linear_backward
 
 OPS = torch.ops.tunedgemm.tuned_linear
