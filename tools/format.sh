@@ -22,8 +22,15 @@ if [[ -z "$formatter" ]]; then
   echo "format.sh: clang-format is missing (Debian: apt-get install clang-format-14)" >&2
   exit 2
 fi
-git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' '*.cc' '*.cu' '*.cuh' |
-  xargs -0 -P "$(nproc)" -n 20 "$formatter" "${mode[@]}"
+sources=('*.h' '*.hpp' '*.c' '*.cpp' '*.cc' '*.cu' '*.cuh')
+git ls-files -z "${sources[@]}" | xargs -0 -P "$(nproc)" -n 20 "$formatter" "${mode[@]}"
+# The formatter does not break comments.
+long=$(git ls-files -z "${sources[@]}" | LC_ALL=C.UTF-8 xargs -0 grep -nHE '^.{101,}$' || true)
+if [[ -n "$long" ]]; then
+  echo "$long"
+  echo "format.sh: the lines above have more than 100 columns" >&2
+  exit 1
+fi
 
 ruff=$(python_program ruff)
 if [[ -z "$ruff" ]]; then

@@ -22,8 +22,8 @@ std::optional<double> distance(const Problem& left, const Problem& right);
 /// Whether the matrices have equal alignments, and alpha is of the same class.
 bool same_alignment(const Problem& left, const Problem& right);
 
-/// `problem` with its alignments limited to those of `winner`, so that it gets the winner's kernel: a
-/// kernel accepts memory with a higher alignment than it needs.
+/// `problem` with its alignments limited to those of `winner`, so that it gets the winner's kernel:
+/// a kernel accepts memory with a higher alignment than it needs.
 Problem aligned_as(const Problem& winner, const Problem& problem);
 
 struct NearWinner {

@@ -170,8 +170,8 @@ std::int64_t add_winners(Connection& connection) {
   return connection.changes();
 }
 
-// Keeps each candidate's newest outcome; of two from the same second, the values of the rows decide.
-// Clears `final_round` in all trials except those of the winner's tuning.
+// Keeps each candidate's newest outcome; of two from the same second, the values of the rows
+// decide. Clears `final_round` in all trials except those of the winner's tuning.
 std::int64_t add_trials(Connection& connection) {
   connection.execute(
       "UPDATE main.trial SET final_round = 0 WHERE final_round AND (problem, device, toolchain) IN "

@@ -41,8 +41,8 @@ KernelOrigin origin_of(Origin kind, std::string text) {
 }
 
 // The winners' kernels as instances for `problem`, without duplicates. The nearest winners
-// (tuner/neighbours.h) come first. Sizes are not compiled into a kernel, and a kernel accepts memory
-// with a higher alignment than it needs.
+// (tuner/neighbours.h) come first. Sizes are not compiled into a kernel, and a kernel accepts
+// memory with a higher alignment than it needs.
 std::vector<Instance> instances_of_winners(const Problem& problem, const DeviceIdentity& device,
                                            const DeviceLimits& limits,
                                            std::span<const Record> winners) {

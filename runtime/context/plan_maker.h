@@ -84,8 +84,8 @@ class PlanMaker {
   /// memory.
   std::unique_ptr<Plan> from_loaded(Miss& miss);
 
-  /// For a kernel that was tuned for another M: the share of time that it is expected to take longer
-  /// than the winner that a tuning would find. Ranks the problem's candidates, which takes
+  /// For a kernel that was tuned for another M: the share of time that it is expected to take
+  /// longer than the winner that a tuning would find. Ranks the problem's candidates, which takes
   /// milliseconds, unless the caller has them ranked.
   double expected_loss(const Plan& plan);
   double expected_loss(const Plan& plan, std::span<const Instance> ranked);

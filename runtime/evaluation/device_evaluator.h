@@ -21,9 +21,9 @@
 namespace tunedgemm::internal {
 
 /// Evaluates candidates for one canonical problem with M, N, batch >= 1. Used by one thread. Device
-/// and store must outlive the evaluator, and the evaluator must outlive its trials. If the device is
-/// lost (a kernel makes an illegal access or never ends), members throw DeviceError, and the process
-/// cannot use the device any more.
+/// and store must outlive the evaluator, and the evaluator must outlive its trials. If the device
+/// is lost (a kernel makes an illegal access or never ends), members throw DeviceError, and the
+/// process cannot use the device any more.
 class DeviceEvaluator final : public Evaluator {
  public:
   /// Compiles with `compiler`, or with one of its own if that is null. Throws

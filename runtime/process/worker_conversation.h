@@ -71,7 +71,8 @@ struct WorkerRequest {
 };
 /// The lines `candidate`, `next` and `tune`, without the last line break.
 std::string to_lines(const CanonicalProblem& problem, const TuneOptions& options);
-/// The request of a line `tune`, without candidates and next problem; empty if the line is not valid.
+/// The request of a line `tune`, without candidates and next problem; empty if the line is not
+/// valid.
 std::optional<WorkerRequest> parse_request(std::string_view line);
 /// The text of a line `candidate`; empty if it is another line.
 std::optional<std::string> candidate_text(std::string_view line);

@@ -129,8 +129,8 @@ TEST_CASE("After five crashed candidates the best of those that ran before wins"
 TEST_CASE("Without a worker, candidates that crash in the finals cost two processes", "[alone]") {
   const Shell shell;
   const std::filesystem::path compiler_path = shell.folder() / "c++";
-  // A launch takes 1 ms, so that a sample is one launch after one that is not timed. The check and at
-  // most two screening samples need five launches, the finals at least 14: kernels crash in the
+  // A launch takes 1 ms, so that a sample is one launch after one that is not timed. The check and
+  // at most two screening samples need five launches, the finals at least 14: kernels crash in the
   // ninth.
   std::ofstream(compiler_path) << R"sh(#!/bin/sh
 for source; do :; done

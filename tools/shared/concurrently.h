@@ -7,8 +7,8 @@
 
 namespace tunedgemm::internal {
 
-/// Calls work(index) for each index below `count` at once, the first one on this thread. Rethrows an
-/// exception when all have ended. Throws std::system_error if the system refuses a thread.
+/// Calls work(index) for each index below `count` at once, the first one on this thread. Rethrows
+/// an exception when all have ended. Throws std::system_error if the system refuses a thread.
 inline void concurrently(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::vector<std::future<void>> others;
   for (std::size_t index = 1; index < count; ++index) {

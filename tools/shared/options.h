@@ -53,7 +53,8 @@ enum class Extents { kRequired, kOptional };
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
                          Extents extents = Extents::kRequired);
 
-/// The shape of the arguments "M N K" and its options; types default to f32. Throws as to_named_problem().
+/// The shape of the arguments "M N K" and its options; types default to f32. Throws as
+/// to_named_problem().
 NamedProblem shape_of_arguments(std::vector<Field> fields);
 
 /// The sizes of the sweep "squares": 128 * i for i = 2 .. 32.

@@ -79,8 +79,8 @@ Ratios ratios(const std::vector<BenchRow>& rows,
 /// types (Backend::peak_operations_per_cycle) and at `clock_mhz` (0: the highest clock). The other
 /// is the time to read or write each byte of the matrices once, at the memory's nominal bandwidth.
 /// 0 if the peak is unknown: on the host, and for compute capabilities that are unknown or before
-/// 8.0. Backend::roofline_us gives a lower time, because a kernel that is measured to be faster than
-/// that is rejected.
+/// 8.0. Backend::roofline_us gives a lower time, because a kernel that is measured to be faster
+/// than that is rejected.
 double roofline_us(const Problem& problem, const DeviceLimits& limits, double clock_mhz);
 
 }  // namespace tunedgemm::internal

@@ -154,8 +154,8 @@ class TiledShared final : public CudaFamily {
         static_cast<double>(problem.m) * static_cast<double>(problem.n) / covered;
     // A multiply-add needs two loads from shared memory. Small tiles need more barriers.
     const double rate = 14 * utilization / (1 + 8.0 / tile);
-    // Each k tile waits for memory and at two barriers; a step's shared-memory reads take tile^2 / 16
-    // cycles.
+    // Each k tile waits for memory and at two barriers; a step's shared-memory reads take tile^2 /
+    // 16 cycles.
     const double cycles_per_step = 8 + tile * tile / 16.0 + (kMemoryLatency + 80) / tile;
     const NaiveCost cost{.multiply_adds_per_cycle = rate, .cycles_per_step = cycles_per_step};
     // If there are more tiles than CTAs, the kernel loops.

@@ -59,8 +59,8 @@ constexpr double kLatency = 1500, kExposedPart = 0.13;
 // Cycles after the mainloop.
 constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
 // The time of the epilogue relative to TMA's, if threads store D: rows that are not aligned for TMA
-// (unaligned_rows.cuh), or, after a long activation, vectors of kRun elements (store.cuh) or, if D's
-// rows are not aligned for them, elements one by one.
+// (unaligned_rows.cuh), or, after a long activation, vectors of kRun elements (store.cuh) or, if
+// D's rows are not aligned for them, elements one by one.
 constexpr double kUnalignedRows = 4, kRuns = 2.5, kElements = 20;
 constexpr int kRun = 4;
 // C and the bias of so many elements of a thread are loaded together (epilogue.cuh).
