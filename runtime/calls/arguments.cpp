@@ -144,8 +144,9 @@ Problem as_written(const tunedgemm_problem& problem) {
 // Where a call has the fields of the grammar that are no members of tunedgemm_problem.
 std::string place_of(std::string_view field) {
   return field == "alpha" || field == "beta" ? "set it in tunedgemm_buffers"
-         : field == "c_is_d" ? "set c and d of tunedgemm_buffers to the same pointer"
-                             : "set launch_regime of tunedgemm_plan_options";
+         : field == "c_is_d"   ? "set c and d of tunedgemm_buffers to the same pointer"
+         : field == "launches" ? "set launch_regime of tunedgemm_plan_options"
+                               : "leave it out";
 }
 
 template <class Number>

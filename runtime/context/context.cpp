@@ -245,10 +245,10 @@ std::unique_ptr<Plan> Context::plan_of_winner(Search& search, const Attempt& att
   if (winner && winner->winner.lacks_probe) {
     winner = to_hit(std::move(winner->record), problem, device_->limits(), winner->match);
   }
-  if (!winner || search.winner_fails) {
+  if (!winner || search.was_winner_tried) {
     return nullptr;
   }
-  search.winner_fails = may_compile;  // unless a plan is returned
+  search.was_winner_tried = may_compile;
   const Compiling compiling = may_compile ? Compiling::kAllowed : Compiling::kForbidden;
   replace_plans(problem, *winner, compiling);
   auto plan = maker_.from_winner(search.miss.call(), *winner, compiling);

@@ -153,8 +153,8 @@ class Context {
     PlanMaker::Miss& miss;
     std::int64_t tuned_before;  ///< TuningSession::tuned() before the winner was looked up
     std::optional<Hit> winner;
-    bool may_renew = true;          ///< the winner of an older kernel template
-    bool winner_fails = false;      ///< the winner's kernel cannot be made
+    bool may_renew = true;          ///< once a call, the winner of an older kernel template
+    bool was_winner_tried = false;  ///< its kernel may be compiled, and there was no plan
     bool nothing_compiles = false;  ///< in the tuning, every candidate was kUnavailable
     std::string why_not_compiled = "the environment failed, see the log";
   };

@@ -50,7 +50,8 @@ struct Attempt {
 ///     tune                tuner 0, compiler 5 %, nobody any
 ///     tune_in_background  nobody any, compiler 5 %        (and a queue, see BackgroundTuner)
 ///
-/// A positive `accepted_loss` is that of the caller, and replaces those of the makers.
+/// A positive `accepted_loss` is that of the caller, and replaces those of compiler and tuner. It
+/// matters under tune and compile alone: nobody keeps 0 or any.
 std::vector<Attempt> attempts_of(Policy policy, double accepted_loss = 0);
 
 }  // namespace tunedgemm::internal

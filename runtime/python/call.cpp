@@ -30,11 +30,10 @@ std::int64_t products_of(const View& a, const View& b) {
 
 // A single matrix is used for each index of the batch.
 Matrix matrix_of(const View& view, std::int64_t batch) {
-  const std::string name(view.name);
   check_dimensions(view);
   const std::optional<Layout> layout = layout_of(view);
   if (!layout) {
-    refuse(name + " of shape " + view.shape() + " has strides of " +
+    refuse(std::string(view.name) + " of shape " + view.shape() + " has strides of " +
            std::to_string(view.stride(view.dimensions - 2)) + " and " +
            std::to_string(view.stride(view.dimensions - 1)) +
            " elements; the elements of its rows or of its columns must be consecutive, and rows or "
@@ -42,12 +41,12 @@ Matrix matrix_of(const View& view, std::int64_t batch) {
   }
   Matrix matrix{.layout = *layout, .batch = batch_of(view)};
   if (matrix.batch != batch && matrix.batch != 1) {
-    refuse(name + " has " + std::to_string(matrix.batch) + " matrices, but the batch has " +
-           std::to_string(batch));
+    refuse(std::string(view.name) + " has " + std::to_string(matrix.batch) +
+           " matrices, but the batch has " + std::to_string(batch));
   }
   const std::int64_t stride = view.dimensions == 3 ? view.stride(0) : 0;
   if (stride < 0) {
-    refuse(name + " has a batch stride of " + std::to_string(stride) +
+    refuse(std::string(view.name) + " has a batch stride of " + std::to_string(stride) +
            " elements; it must not be negative: pass a copy");
   }
   const bool is_packed = layout->leading_dimension == 0 && stride == view.rows() * view.columns();

@@ -28,7 +28,8 @@ Value parsed(const std::string& field, std::string_view name, Value tunedgemm_pr
 }  // namespace
 
 tunedgemm_activation activation_of(std::string_view name) {
-  return parsed("activation", name, &tunedgemm_problem::activation);
+  return name == "none" ? TUNEDGEMM_ACTIVATION_NONE
+                        : parsed("activation", name, &tunedgemm_problem::activation);
 }
 
 tunedgemm_numerics numerics_of(std::string_view name) {

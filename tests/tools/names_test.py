@@ -93,6 +93,24 @@ def check_enumerations() -> None:
             check_equal(f"the texts of {library}", expected, texts_of_library(library))
 
 
+def check_activations() -> None:
+    """Each activation has its formulas, and Python's documentation names it."""
+    names = set(enumerators_of_header("activation"))
+    for file in ("common/activation.cuh", "reference/activation.cuh"):
+        source = (ROOT / "kernel_templates/cuda" / file).read_text(encoding="utf-8")
+        formulas = {words(name) for name in re.findall(r"case Activation::k(\w+):", source)}
+        check_equal(f"tunedgemm_activation and the cases of {file}", names, formulas)
+    for file in ("_matmul.py", "jax.py"):
+        source = (ROOT / "runtime/python/tunedgemm" / file).read_text(encoding="utf-8")
+        documented = set(re.findall(r'"(\w+)"', one(r"\n    activation: (?:None|\"none\"), (.*?)\.\n", source)))
+        check_equal(
+            f"tunedgemm_activation and the docstring of {file}", names, documented | {"none"}
+        )
+    source = (ROOT / "tools/draw_shapes.py").read_text(encoding="utf-8")
+    drawn = set(re.findall(r'"(\w+)"', one(r"\nACTIVATIONS = \[(.*?)\]", source)))
+    check_equal("tunedgemm_activation and those of draw_shapes.py", names, drawn | {"none"})
+
+
 def check_statuses() -> None:
     texts = re.findall(r'case TUNEDGEMM_STATUS_(\w+):\s*return "([^"]+)"', SOURCES)
     numbers = enumerators_of_header("status")
@@ -120,6 +138,7 @@ def check_python() -> None:
 
 def main() -> None:
     check_enumerations()
+    check_activations()
     check_statuses()
     check_problem()
     check_python()
