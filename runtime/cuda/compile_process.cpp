@@ -209,8 +209,7 @@ int run_compiler(std::span<const char* const> arguments) {
     std::string_view answer = kFailed;
     try {
       if (!nvrtc) {
-        nvrtc.emplace(NvrtcLocation{arguments[kNvrtcPath], arguments[kNvrtcVersion]},
-                      Nvrtc::DiskCache::kAvoid);
+        nvrtc.emplace(NvrtcLocation{arguments[kNvrtcPath], arguments[kNvrtcVersion]});
       }
       answer = serve(caller, *nvrtc, *request);
     } catch (const std::exception& error) {  // missing file, NVRTC or memory

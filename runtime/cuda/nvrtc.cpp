@@ -110,7 +110,7 @@ struct Headers {
 
 }  // namespace
 
-Nvrtc::Nvrtc(const NvrtcLocation& location, DiskCache disk_cache) : location_(location) {
+Nvrtc::Nvrtc(const NvrtcLocation& location) : location_(location) {
   void* library = dlopen(location.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     throw DeviceError(DeviceError::Kind::kUnavailable,
@@ -118,7 +118,6 @@ Nvrtc::Nvrtc(const NvrtcLocation& location, DiskCache disk_cache) : location_(lo
                           "; set TUNEDGEMM_NVRTC to another libnvrtc.so");
   }
   functions_ = std::make_unique<const Functions>(library);
-  avoids_disk_cache_ = disk_cache == DiskCache::kAvoid && functions_->has_disk_cache();
   int count = 0;
   nvrtcResult result = functions_->nvrtcGetNumSupportedArchs(&count);
   if (result == NVRTC_SUCCESS) {
@@ -171,7 +170,7 @@ std::variant<Binary, CompileFailure> Nvrtc::compile(const Source& source, int ar
     return CompileFailure{why_not(architecture), CompileFailure::Cause::kEnvironment};
   }
   std::vector<std::string> options{for_architecture, "-std=c++20", "--ptxas-options=-v"};
-  if (avoids_disk_cache_) {
+  if (functions.has_disk_cache()) {  // whose binaries come without the log, and so without figures
     options.emplace_back("--no-cache");
   }
   for (const auto& [name, value] : source.defines) {

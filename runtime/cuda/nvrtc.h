@@ -50,16 +50,14 @@ struct CompilerFigures {
 /// Bytes are sums over all functions in the log; registers are the maximum.
 CompilerFigures parse_compiler_log(std::string_view log);
 
-/// Thread-safe: threads may compile concurrently.
+/// Thread-safe: threads may compile concurrently. Does without the driver's cache on disk, which
+/// NVRTC uses since 12.9: its machine code comes without a log, and so without figures. It would
+/// also initialise the driver with all GPUs, one process at a time: 0.15 s for each on a machine
+/// with four.
 class Nvrtc {
  public:
-  /// Since 12.9, NVRTC keeps machine code in the driver's cache on disk. Before its first
-  /// compilation it then initialises the driver with all GPUs, and the driver initialises one
-  /// process at a time: 0.15 s for each on a machine with four.
-  enum class DiskCache { kUse, kAvoid };
-
   /// Loads the library. Throws DeviceError(kUnavailable).
-  explicit Nvrtc(const NvrtcLocation& location, DiskCache disk_cache = DiskCache::kUse);
+  explicit Nvrtc(const NvrtcLocation& location);
   ~Nvrtc();
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;
@@ -83,7 +81,6 @@ class Nvrtc {
   NvrtcLocation location_;
   std::unique_ptr<const Functions> functions_;
   std::vector<int> supported_;
-  bool avoids_disk_cache_ = false;
 };
 
 }  // namespace tunedgemm::internal::cuda

@@ -147,6 +147,15 @@ TEST_CASE("NVRTC compiles a cubin and reports its figures", "[nvrtc]") {
   }
 }
 
+// With a GPU's driver, NVRTC would find the second one in the driver's cache on disk.
+TEST_CASE("A source that was compiled before has its figures again", "[gpu]") {
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
+  const auto first = nvrtc.compile(fine_source(), 90), second = nvrtc.compile(fine_source(), 90);
+  CHECK(std::get<Binary>(first).registers > 0);
+  CHECK(std::get<Binary>(second).registers == std::get<Binary>(first).registers);
+  CHECK(std::get<Binary>(second).shared_bytes == std::get<Binary>(first).shared_bytes);
+}
+
 TEST_CASE("NVRTC reports a source that does not compile as a value with its message", "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const auto compiled =
