@@ -121,6 +121,26 @@ Instance Family::begin_instance(const Problem& problem, const Config& config) co
   return instance;
 }
 
+Arguments arguments_of(const Problem& problem) {
+  const bool row_major_c = problem.c.order == Order::kRowMajor;
+  Arguments arguments{};
+  arguments.m = problem.m;
+  arguments.n = problem.n;
+  arguments.k = problem.k;
+  arguments.batch = problem.batch;
+  arguments.lda = problem.a.leading_dimension;
+  arguments.ldb = problem.b.leading_dimension;
+  arguments.ldd = problem.d.leading_dimension;
+  arguments.c_stride_m = row_major_c ? problem.c.leading_dimension : 1;
+  arguments.c_stride_n = row_major_c ? 1 : problem.c.leading_dimension;
+  arguments.batch_stride_a = problem.a.batch_stride;
+  arguments.batch_stride_b = problem.b.batch_stride;
+  arguments.batch_stride_c = problem.c.batch_stride;
+  arguments.batch_stride_d = problem.d.batch_stride;
+  arguments.alpha = 1;
+  return arguments;
+}
+
 Launch without_workspace(Launch launch) {
   launch.workspace_bytes = 0;
   launch.parameters = launch.parameters.zeroed();

@@ -11,7 +11,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "kernel_templates/problem/data_type.h"
+#include "kernel_templates/cuda/common/arguments.cuh"
+#include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm::internal {
 
@@ -127,6 +128,10 @@ struct Launch {
 
   friend bool operator==(const Launch&, const Launch&) = default;
 };
+
+/// A kernel's arguments for the canonical problem. Sizes and strides are set; pointers are null,
+/// alpha is 1, beta is 0.
+Arguments arguments_of(const Problem& problem);
 
 /// The same launch without its workspace: the `parameters` are zeroed. Precondition:
 /// workspace_is_optional.

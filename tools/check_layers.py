@@ -2,7 +2,8 @@
 """Checks the include rule: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
 
 A file may include its own layer or a lower one, by its path from the root. Only cache/sqlite/ may
-include SQLite, only cache/ its own folders, only runtime/cuda/ CUDA and NVRTC. Kernels may include
+include SQLite, only cache/ its own folders, only runtime/cuda/ CUDA and NVRTC. The folders of
+runtime/ have an order, too: a file may include its own folder or a lower one. Kernels may include
 only files of the backends' folders in kernel_templates/ and two tables of problem/, by relative
 paths, so that NVRTC needs no include path. Examples may include only the public headers.
 
@@ -17,6 +18,7 @@ import sys
 import tempfile
 
 LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools", "tests"]
+RUNTIME_FOLDERS = ["process", "evaluation", "host", "cuda", "tuning", "context", "calls", "worker"]
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -93,6 +95,11 @@ def complaint(name: str, quote: str, included: str) -> str:
         return "examples use only the public headers"
     if layer == "tests" or (layer == "tools" and first != "tests"):
         return ""
+    folders = [path.split("/")[1] for path in (name, included) if path.startswith("runtime/")]
+    if len(folders) == 2 and all(folder in RUNTIME_FOLDERS for folder in folders):
+        below, above = (RUNTIME_FOLDERS.index(folder) for folder in folders)
+        if above > below:
+            return f"in runtime/, {folders[0]} is below {folders[1]}"
     return f"{layer} is below {first}" if LAYERS.index(first) > LAYERS.index(layer) else ""
 
 
@@ -123,6 +130,7 @@ def self_test() -> int:
         "tuner/f.cpp": "  #  include <cuda.h>",
         "runtime/host/g.cpp": "#include <nvrtc.h>",
         "runtime/h.cpp": "#include <sqlite3.h>",
+        "runtime/tuning/z.cpp": '#include "runtime/context/context.h"',
         "tools/examples/i.cpp": '#include "runtime/context/context.h"',
         "kernel_templates/cuda/j.cu": "#include <cuda_fp16.h>",
         "tools/shared/k.h": '#include "tests/support/catch.h"',

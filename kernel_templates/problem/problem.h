@@ -64,7 +64,7 @@ struct Matrix {
   friend bool operator==(const Matrix&, const Matrix&) = default;
 };
 
-/// Calls have the members of tunedgemm_problem instead (runtime/calls/call_key.h converts them).
+/// Calls have the members of tunedgemm_problem instead (runtime/context/call_key.h converts them).
 struct Problem {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   Matrix a, b, c, d;    ///< c.type equals d.type

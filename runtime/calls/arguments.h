@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/calls/call_key.h"
+#include "runtime/context/call_key.h"
+#include "runtime/context/checked_call.h"
 #include "runtime/context/context.h"
 #include "tunedgemm/tunedgemm.h"
 
@@ -24,6 +25,9 @@ tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 /// An element of a caller's list. The struct_size of the first one, which has passed check_size(),
 /// is the distance between two elements.
 tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index);
+
+/// The key may contain any numbers; the sentence names the first invalid one.
+CheckedCall checked_call(const CallKey& key);
 
 /// Sets the members that the text names (problem_grammar.h). The struct is unchanged if the text is
 /// refused; also refused is a field that the struct does not hold.

@@ -10,8 +10,7 @@
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
-#include "runtime/calls/arguments.h"
-#include "runtime/process/tuning_worker.h"
+#include "runtime/tuning/tuning_worker.h"
 #include "tuner/evaluator.h"
 #include "tuner/search_limits.h"
 

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "runtime/calls/plan.h"
 #include "runtime/context/kernel_cache.h"
+#include "runtime/context/plan.h"
 #include "runtime/device.h"
 #include "tuner/m_ladder.h"
 

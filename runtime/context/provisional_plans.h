@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "runtime/calls/plan.h"
+#include "runtime/context/plan.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal {

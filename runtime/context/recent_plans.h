@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "runtime/calls/plan.h"
+#include "runtime/context/plan.h"
 
 namespace tunedgemm::internal {
 

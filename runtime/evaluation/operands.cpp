@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "kernel_templates/geometry.h"
-#include "runtime/calls/plan.h"
 
 namespace tunedgemm::internal {
 namespace {

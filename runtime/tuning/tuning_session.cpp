@@ -11,7 +11,7 @@
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/launch_race.h"
 #include "runtime/evaluation/watched_evaluator.h"
-#include "runtime/process/tuning_worker.h"
+#include "runtime/tuning/tuning_worker.h"
 #include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 #include "tuner/remark.h"

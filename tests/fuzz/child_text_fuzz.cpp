@@ -11,8 +11,8 @@
 #include "runtime/cuda/gpcs.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/device.h"
-#include "runtime/process/worker_conversation.h"
-#include "runtime/process/worker_process.h"
+#include "runtime/tuning/worker_conversation.h"
+#include "runtime/worker/worker_process.h"
 #include "tests/fuzz/input.h"
 
 using namespace tunedgemm::internal;

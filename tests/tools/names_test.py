@@ -122,7 +122,7 @@ def check_problem() -> None:
     body = one(r"typedef struct tunedgemm_problem \{(.*?)\n\}", HEADER)
     members = set(re.findall(r"^  \w+ (\w+) TUNEDGEMM_", body, re.MULTILINE)) - {"struct_size"}
     assert len(members) > 20, "the members of tunedgemm_problem are written in another way"
-    source = (ROOT / "runtime/calls/call_key.h").read_text(encoding="utf-8")
+    source = (ROOT / "runtime/context/call_key.h").read_text(encoding="utf-8")
     paired = set(re.findall(r'\bpair\("(\w+)", problem\.\1, written\.', source))
     check_equal("tunedgemm_problem and pair_members()", members, paired)
 

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "runtime/calls/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #include "tools/baselines/baseline.h"

@@ -8,7 +8,7 @@
 
 #include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
-#include "runtime/calls/plan_cache.h"
+#include "runtime/context/plan_cache.h"
 #include "tests/support/catch.h"
 
 using namespace tunedgemm::internal;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
+#include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/runtime/support/winner_record.h"

@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/calls/call_key.h"
+#include "runtime/context/call_key.h"
 #include "tests/support/catch.h"
 #include "tests/support/seed.h"
 #include "tunedgemm/tunedgemm.h"

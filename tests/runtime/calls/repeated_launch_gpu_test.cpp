@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
-#include "runtime/calls/plan.h"
+#include "runtime/context/plan.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
 #include "runtime/context/context.h"
 #include "tests/runtime/support/captured_graph.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "runtime/context/context.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/support/catch.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "runtime/calls/arguments.h"
 #include "runtime/context/context.h"
 #include "tests/runtime/support/host_call.h"
 #include "tests/runtime/support/plain_device.h"

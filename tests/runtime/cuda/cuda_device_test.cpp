@@ -9,7 +9,6 @@
 #include "cache/store.h"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
-#include "runtime/calls/plan.h"
 #include "runtime/cuda/gpcs.h"
 #include "runtime/evaluation/device_evaluator.h"
 #include "runtime/evaluation/verifier.h"

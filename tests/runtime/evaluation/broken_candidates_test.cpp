@@ -18,7 +18,7 @@
 #include "runtime/backend.h"
 #include "runtime/context/context.h"
 #include "runtime/cuda/nvrtc.h"
-#include "runtime/process/worker_process.h"
+#include "runtime/tuning/worker_conversation.h"
 #include "tests/runtime/support/breaking_nvrtc.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "runtime/calls/process_contexts.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/runtime/fake_cuda/fake_nvml.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment_variable.h"

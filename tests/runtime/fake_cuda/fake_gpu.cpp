@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kernel_templates/cuda/families.h"
+#include "runtime/calls/arguments.h"
 #include "runtime/cuda/memory.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/runtime/support/winner_record.h"

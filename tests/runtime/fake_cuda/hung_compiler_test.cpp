@@ -3,7 +3,8 @@
 #include <chrono>
 
 #include "kernel_templates/family.h"
-#include "runtime/calls/checked_call.h"
+#include "runtime/calls/arguments.h"
+#include "runtime/context/checked_call.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/cuda/threaded_nvrtc.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "tests/runtime/fake_cuda/fake_gpu.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"

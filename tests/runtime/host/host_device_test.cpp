@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "kernel_templates/host/families.h"
-#include "runtime/calls/plan.h"
 #include "runtime/host/host_device.h"
 #include "runtime/host/loaded_object.h"
 #include "runtime/host/processor.h"

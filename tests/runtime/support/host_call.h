@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
 #include "runtime/context/context.h"
 #include "tests/support/temporary_folder.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/process/worker_process.h"
+#include "runtime/tuning/worker_conversation.h"
 #include "tests/support/breaking_compiler.h"
 #include "tests/support/temporary_folder.h"
 

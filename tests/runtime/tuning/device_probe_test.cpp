@@ -2,6 +2,7 @@
 // store.
 
 #include "runtime/tuning/device_probe.h"
+#include "runtime/calls/arguments.h"
 
 #include <algorithm>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "runtime/calls/call_key.h"
+#include "runtime/context/call_key.h"
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/runtime/support/plain_device.h"
 #include "tests/runtime/support/winner_record.h"

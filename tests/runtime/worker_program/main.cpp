@@ -1,6 +1,6 @@
 // tuning_worker_test.cpp starts this program as a worker.
 
-#include "runtime/process/worker_process.h"
+#include "runtime/worker/worker_process.h"
 
 int main(int argc, char** argv) {
   return argc < 2 || argv[1] != tunedgemm::internal::kWorkerFlag

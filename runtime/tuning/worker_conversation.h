@@ -14,7 +14,7 @@
 //     log LEVEL SENTENCE
 //     progress PHASE DONE TOTAL BEST_US
 //     running SECONDS CANDIDATE         CANDIDATE counts as hung after SECONDS; empty: none runs
-//     done ORIGIN CANCELLED LEASED UNSAVED SENTENCE     the TuneResult
+//     done KIND CANCELLED LEASED UNSAVED SENTENCE     the TuneResult
 //     failed KIND SENTENCE              a DeviceError; the worker exits if the device is lost, or
 //                                       cannot be opened
 //
@@ -23,14 +23,32 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernel_templates/base/log.h"
 #include "runtime/device.h"
 #include "runtime/tuning/tuning_session.h"
 
 namespace tunedgemm::internal {
+
+/// A program such as tune-all becomes a worker if this is its first argument.
+inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
+
+/// What a worker opens.
+struct WorkerPlace {
+  std::string backend;
+  int ordinal = 0;
+  int host_threads = 0;
+  int compile_threads = 0;
+  std::string cache;            ///< a path
+  std::string shared_binaries;  ///< ContextOptions::shared_binaries
+};
+/// The arguments after kWorkerFlag, and back; empty if there are fewer or more.
+std::vector<std::string> to_arguments(const WorkerPlace& place);
+std::optional<WorkerPlace> to_worker_place(std::span<const char* const> arguments);
 
 /// The longest time limit for a tuning or for one of its candidates.
 inline constexpr double kLongestLimitSeconds = 1e6;

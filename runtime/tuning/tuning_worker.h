@@ -13,9 +13,8 @@
 #include "cache/store.h"
 #include "runtime/process/child_process.h"
 #include "runtime/process/private_folder.h"
-#include "runtime/process/worker_conversation.h"
-#include "runtime/process/worker_process.h"
 #include "runtime/tuning/tuning_session.h"
+#include "runtime/tuning/worker_conversation.h"
 
 namespace tunedgemm::internal {
 

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/calls/plan.h"
+#include "runtime/context/plan.h"
 
 namespace tunedgemm::internal {
 

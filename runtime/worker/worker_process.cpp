@@ -1,4 +1,4 @@
-#include "runtime/process/worker_process.h"
+#include "runtime/worker/worker_process.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,23 +17,13 @@
 #include "runtime/backend.h"
 #include "runtime/context/context.h"
 #include "runtime/process/caller.h"
-#include "runtime/process/worker_conversation.h"
+#include "runtime/tuning/worker_conversation.h"
 
 namespace tunedgemm::internal {
 namespace {
 
 // The time to finish a write to the store after the caller has ended.
 constexpr std::chrono::seconds kGrace{1};
-
-enum Argument {
-  kBackend,
-  kOrdinal,
-  kHostThreads,
-  kCompileThreads,
-  kCache,
-  kSharedBinaries,
-  kArguments
-};
 
 // Prevents other code from using the socket, which now belongs to Caller.
 bool redirect_standard_streams() {
@@ -118,31 +108,23 @@ void tune(const Caller& caller, Context& context, std::string_view line, const P
 
 }  // namespace
 
-std::vector<std::string> to_arguments(const WorkerPlace& place) {
-  return {place.backend,
-          std::to_string(place.ordinal),
-          std::to_string(place.host_threads),
-          std::to_string(place.compile_threads),
-          place.cache,
-          place.shared_binaries};
-}
-
 int run_worker(std::span<const char* const> arguments,
                const std::vector<std::string>& compile_command) {
   const Caller caller(kGrace);
-  if (arguments.size() != kArguments || !redirect_standard_streams()) {
+  const std::optional<WorkerPlace> place = to_worker_place(arguments);
+  if (!place || !redirect_standard_streams()) {
     return EXIT_FAILURE;
   }
   send_log_to([caller](LogLevel level, std::string_view sentence) {
     caller.send(log_line(level, sentence));
   });
   ContextOptions options;
-  options.backend = find_backend(arguments[kBackend]);
-  options.device.ordinal = std::atoi(arguments[kOrdinal]);
-  options.device.host_threads = std::atoi(arguments[kHostThreads]);
-  options.device.compile_threads = std::atoi(arguments[kCompileThreads]);
-  options.store.path = arguments[kCache];
-  options.shared_binaries = arguments[kSharedBinaries];
+  options.backend = find_backend(place->backend);
+  options.device.ordinal = place->ordinal;
+  options.device.host_threads = place->host_threads;
+  options.device.compile_threads = place->compile_threads;
+  options.store.path = place->cache;
+  options.shared_binaries = place->shared_binaries;
   options.device.compile_command = compile_command;
   std::unique_ptr<Context> context;
   try {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cache/record.h"
-#include "runtime/calls/checked_call.h"
+#include "runtime/context/checked_call.h"
 #include "runtime/device.h"
 
 namespace tunedgemm::internal {
@@ -81,9 +81,5 @@ struct Plan {
   KernelOrigin origin;
   std::string description = origin.text;  ///< with the candidate and the workspace
 };
-
-/// A kernel's arguments for the canonical problem. Sizes and strides are set; pointers are null,
-/// alpha is 1, beta is 0.
-Arguments arguments_of(const Problem& problem);
 
 }  // namespace tunedgemm::internal

@@ -1,11 +1,12 @@
 #pragma once
 
-// CheckedCall: a call whose arguments have been checked, once, before a plan is made.
+// CheckedCall: a call whose arguments have been checked (calls/arguments.h), once, before a plan is
+// made.
 
 #include <stdexcept>
 #include <string>
 
-#include "runtime/calls/call_key.h"
+#include "runtime/context/call_key.h"
 
 namespace tunedgemm::internal {
 
@@ -26,10 +27,6 @@ struct CheckedCall {
   Problem asked;             ///< as the caller describes it
   CanonicalProblem problem;  ///< as the kernels compute it
 };
-
-/// The key may contain any numbers. Throws CallError(kInvalidArgument) with a sentence that names
-/// the first invalid one.
-CheckedCall checked_call(const CallKey& key);
 
 /// The call of a plan's key, which has already been checked.
 inline CheckedCall call_of_plan(const CallKey& key) {

@@ -1,6 +1,6 @@
 // The caller's handling of a worker's lines, valid and invalid.
 
-#include "runtime/process/worker_conversation.h"
+#include "runtime/tuning/worker_conversation.h"
 
 #include <chrono>
 #include <locale>
@@ -9,7 +9,7 @@
 
 #include "kernel_templates/base/text.h"
 #include "runtime/device.h"
-#include "runtime/process/worker_process.h"
+#include "runtime/worker/worker_process.h"
 #include "tests/support/catch.h"
 
 namespace tunedgemm::internal {

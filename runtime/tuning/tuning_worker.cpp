@@ -1,4 +1,4 @@
-#include "runtime/process/tuning_worker.h"
+#include "runtime/tuning/tuning_worker.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,9 +1,10 @@
-#include "runtime/process/worker_conversation.h"
+#include "runtime/tuning/worker_conversation.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "kernel_templates/base/log.h"
@@ -33,6 +34,27 @@ std::string number_of(Enum enumerator) {
 }
 
 }  // namespace
+
+std::vector<std::string> to_arguments(const WorkerPlace& place) {
+  return {place.backend,
+          std::to_string(place.ordinal),
+          std::to_string(place.host_threads),
+          std::to_string(place.compile_threads),
+          place.cache,
+          place.shared_binaries};
+}
+
+std::optional<WorkerPlace> to_worker_place(std::span<const char* const> arguments) {
+  if (arguments.size() != to_arguments({}).size()) {
+    return std::nullopt;
+  }
+  return WorkerPlace{.backend = arguments[0],
+                     .ordinal = std::atoi(arguments[1]),
+                     .host_threads = std::atoi(arguments[2]),
+                     .compile_threads = std::atoi(arguments[3]),
+                     .cache = arguments[4],
+                     .shared_binaries = arguments[5]};
+}
 
 std::string_view LineReader::word() {
   const std::size_t end = std::min(left_.find(' '), left_.size());

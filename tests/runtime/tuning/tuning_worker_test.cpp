@@ -1,6 +1,6 @@
 // Tuning in a worker process, from the caller's side.
 
-#include "runtime/process/tuning_worker.h"
+#include "runtime/tuning/tuning_worker.h"
 
 #include <signal.h>
 
