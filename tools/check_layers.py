@@ -139,7 +139,7 @@ def self_test() -> int:
         "tools/tunedgemm/w.cpp": '#include "cache/tables/winner_rows.h"',
         "tuner/m.cpp": "#include <spdlog/spdlog.h>",
         "kernel_templates/cuda/common/n.cuh": "#include <cuda/std/array>",
-        "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/geometry.h"',
+        "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/cuda/geometry.h"',
         "kernel_templates/problem/activation.h": '#include "kernel_templates/problem/problem.h"',
         "kernel_templates/host/common/x.h": '#include "../../problem/problem.h"',
     }

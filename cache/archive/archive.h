@@ -26,7 +26,7 @@
 
 #include "cache/archive/pending_writes.h"
 #include "cache/file/store_file.h"
-#include "cache/store.h"
+#include "cache/store_types.h"
 #include "cache/tables/rows.h"
 #include "kernel_templates/base/file_size_signal.h"
 #include "kernel_templates/base/process_fork.h"

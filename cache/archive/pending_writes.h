@@ -14,7 +14,7 @@
 
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
-#include "cache/store.h"
+#include "cache/store_types.h"
 #include "cache/tables/rows.h"
 
 namespace tunedgemm::internal {

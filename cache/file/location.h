@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "cache/store.h"
+#include "cache/store_types.h"
 
 namespace tunedgemm::internal {
 

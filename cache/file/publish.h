@@ -10,7 +10,7 @@
 #include <functional>
 
 #include "cache/file/lock_file.h"
-#include "cache/store.h"
+#include "cache/store_types.h"
 
 namespace tunedgemm::internal {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "cache/store.h"
+#include "cache/store_types.h"
 
 namespace tunedgemm::internal {
 

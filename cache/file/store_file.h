@@ -11,7 +11,7 @@
 
 #include "cache/file/lock_file.h"
 #include "cache/sqlite/sqlite.h"
-#include "cache/store.h"
+#include "cache/store_types.h"
 
 namespace tunedgemm::internal {
 

@@ -16,7 +16,7 @@
 #include "cache/file/process_identity.h"
 #include "cache/record.h"
 #include "cache/sqlite/sqlite.h"
-#include "cache/store.h"
+#include "cache/store_types.h"
 
 namespace tunedgemm::internal {
 
@@ -88,7 +88,7 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 /// stored.
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current,
-                Store::Replace replace);
+                Replace replace);
 
 // Functions that read winners skip rows whose text cannot be parsed. A later version of the library
 // may have written such rows.

@@ -102,9 +102,9 @@ std::vector<Record> records_in(sqlite::Statement& rows) {
 
 bool put_winner(sqlite::Connection& connection, const Record& record,
                 std::optional<std::int64_t> kernel, const IsCurrent& is_current,
-                Store::Replace replace) {
+                Replace replace) {
   const KeyRows key = key_rows(connection, {record.problem, record.device, record.toolchain});
-  const bool replaces_any = replace == Store::Replace::kAnyIfComplete && record.complete;
+  const bool replaces_any = replace == Replace::kAnyIfComplete && record.complete;
   if (!replaces_any && must_keep(connection, key, record, is_current)) {
     return false;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/cuda/geometry.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/base/division.h"
 
 namespace tunedgemm::internal {
 namespace {

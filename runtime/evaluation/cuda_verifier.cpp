@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cache/store.h"
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/base/division.h"
 #include "runtime/device.h"
 #include "runtime/evaluation/verifier.h"
 #include "tuner/statistics.h"

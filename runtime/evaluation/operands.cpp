@@ -5,7 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/base/division.h"
+#include "kernel_templates/launch.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -293,10 +293,9 @@ TuneResult TuningSession::measure(const CanonicalProblem& problem, const TuneOpt
   if (!result.tuning.record) {
     return result;
   }
-  PutResult put =
-      store_.put(*result.tuning.record, result.tuning.winner_source, result.tuning.winner_binary,
-                 result.tuning.trials,
-                 options.force ? Store::Replace::kAnyIfComplete : Store::Replace::kLessThorough);
+  PutResult put = store_.put(*result.tuning.record, result.tuning.winner_source,
+                             result.tuning.winner_binary, result.tuning.trials,
+                             options.force ? Replace::kAnyIfComplete : Replace::kLessThorough);
   keep_kernel_without_workspace(result.tuning);
   ++tuned_;
   result.kind = TuneResult::Kind::kTuned;

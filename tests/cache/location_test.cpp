@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cache/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
 

@@ -274,16 +274,16 @@ TEST_CASE("A complete tuning that may replace any winner replaces a more rigorou
   const TemporaryFolder folder;
   const auto store = Store::open(sample::options(folder.path() / "cache.db"));
   put(*store, sample::record(64, 10, Rigor::kExhaustive));
-  const auto put_again = [&](const Record& record, Store::Replace replace) {
+  const auto put_again = [&](const Record& record, Replace replace) {
     return store->put(record, sample::source(), sample::binary(), {}, replace).stored;
   };
   const Record quick = sample::record(64, 12, Rigor::kQuick);
-  CHECK_FALSE(put_again(quick, Store::Replace::kLessThorough));
+  CHECK_FALSE(put_again(quick, Replace::kLessThorough));
   Record unfinished = quick;
   unfinished.complete = false;
-  CHECK_FALSE(put_again(unfinished, Store::Replace::kAnyIfComplete));
+  CHECK_FALSE(put_again(unfinished, Replace::kAnyIfComplete));
   CHECK(find(*store, 64)->record.measurement.median_us == 10);
-  CHECK(put_again(quick, Store::Replace::kAnyIfComplete));
+  CHECK(put_again(quick, Replace::kAnyIfComplete));
   CHECK(find(*store, 64)->record.measurement.median_us == 12);
   CHECK(store->winners().size() == 1);
 }
@@ -338,7 +338,7 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
       record.problem = any_problem();
       put_winner(
           connection, record, std::nullopt, [](auto, auto) { return true; },
-          Store::Replace::kLessThorough);
+          Replace::kLessThorough);
       if (std::find(problems.begin(), problems.end(), record.problem) == problems.end()) {
         problems.push_back(record.problem);
       }

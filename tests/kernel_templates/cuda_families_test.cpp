@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/cuda/geometry.h"
 #include "tests/support/catch.h"
 #include "tests/support/gpus.h"
 #include "tests/support/instances.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "kernel_templates/cuda/families.h"
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/cuda/geometry.h"
 #include "tests/support/catch.h"
 #include "tests/support/instances.h"
 

@@ -1,6 +1,6 @@
 // The tile orders, tested with worked examples from public texts on the subject.
 
-#include "kernel_templates/tile_order.h"
+#include "kernel_templates/cuda/tile_order.h"
 
 #include <set>
 #include <utility>

@@ -14,6 +14,7 @@
 #include "kernel_templates/base/text.h"
 #include "runtime/cuda/compile_process.h"
 #include "runtime/device.h"
+#include "runtime/tuning/worker_conversation.h"
 #include "runtime/worker/worker_process.h"
 #include "tools/shared/colour.h"
 #include "tools/shared/completions.h"

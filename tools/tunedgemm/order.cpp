@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel_templates/geometry.h"
-#include "kernel_templates/tile_order.h"
+#include "kernel_templates/cuda/geometry.h"
+#include "kernel_templates/cuda/tile_order.h"
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "kernel_templates/cuda/geometry.h"
 #include "kernel_templates/cuda/mma/shape.h"
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/geometry.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "kernel_templates/cuda/geometry.h"
 #include "kernel_templates/cuda/simt/shape.h"
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/geometry.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 

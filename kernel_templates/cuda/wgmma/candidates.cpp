@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/cuda/geometry.h"
 
 namespace tunedgemm::internal {
 namespace {

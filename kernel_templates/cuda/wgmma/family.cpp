@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "kernel_templates/cuda/families.h"
+#include "kernel_templates/cuda/geometry.h"
 #include "kernel_templates/cuda/wgmma/wgmma.h"
-#include "kernel_templates/geometry.h"
 
 namespace tunedgemm::internal {
 namespace {

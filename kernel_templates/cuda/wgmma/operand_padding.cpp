@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel_templates/cuda/geometry.h"
 #include "kernel_templates/cuda/wgmma/shape.h"
-#include "kernel_templates/geometry.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "kernel_templates/cuda/geometry.h"
 #include "kernel_templates/cuda/wgmma/kernel_parameters.cuh"
 #include "kernel_templates/cuda/wgmma/shape.h"
 #include "kernel_templates/device_limits.h"
-#include "kernel_templates/geometry.h"
 #include "kernel_templates/problem/config.h"
 #include "kernel_templates/problem/problem.h"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/base/division.h"
 #include "kernel_templates/host/blocked/blocked.h"
 #include "kernel_templates/host/families.h"
 

@@ -81,8 +81,7 @@ void fill(const std::filesystem::path& path, int winners) {
   record.tuned_at = "2026-11-21 10:32:05";
   record.measurement.samples_us.assign(20, 12.5F);
   put_winner(
-      connection, record, std::nullopt, [](auto, auto) { return true; },
-      Store::Replace::kLessThorough);
+      connection, record, std::nullopt, [](auto, auto) { return true; }, Replace::kLessThorough);
   set_current_toolchain(connection, record.device, record.toolchain);
   add_problems(connection, winners);
   add_configs(connection);

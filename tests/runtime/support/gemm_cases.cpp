@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/base/division.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -1,5 +1,6 @@
 // tuning_worker_test.cpp starts this program as a worker.
 
+#include "runtime/tuning/worker_conversation.h"
 #include "runtime/worker/worker_process.h"
 
 int main(int argc, char** argv) {

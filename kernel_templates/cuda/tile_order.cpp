@@ -1,9 +1,9 @@
-#include "kernel_templates/tile_order.h"
+#include "kernel_templates/cuda/tile_order.h"
 
 #include <set>
 #include <utility>
 
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/base/division.h"
 
 namespace tunedgemm::internal {
 std::vector<TileCoordinate> grouped_order(const Rasterization& rasterization) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "kernel_templates/base/division.h"
 #include "kernel_templates/device_limits.h"
 #include "kernel_templates/problem/problem.h"
 
@@ -15,13 +16,6 @@ namespace tunedgemm::internal {
 
 constexpr std::int64_t kMaxGridX = 2147483647;
 constexpr std::int64_t kMaxGridYZ = 65535;
-
-constexpr std::int64_t ceil_divide(std::int64_t dividend, std::int64_t divisor) {
-  return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
-}
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return ceil_divide(value, multiple) * multiple;
-}
 
 /// The tiles of D and the CTAs that compute them: one CTA for each tile, split-K slice and batch
 /// entry.

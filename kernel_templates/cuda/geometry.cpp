@@ -1,4 +1,4 @@
-#include "kernel_templates/geometry.h"
+#include "kernel_templates/cuda/geometry.h"
 
 #include <algorithm>
 
