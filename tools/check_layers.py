@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks the include rule: kernel_templates <- cache <- tuner <- runtime <- tools, tests.
 
-A file may include its own layer or a lower one, by its path from the root. Only cache/sqlite/ may
-include SQLite, only cache/ its own folders, only runtime/cuda/ CUDA and NVRTC. The folders of
-runtime/ have an order, too: a file may include its own folder or a lower one. Kernels may include
-only files of the backends' folders in kernel_templates/ and two tables of problem/, by relative
-paths, so that NVRTC needs no include path. Examples may include only the public headers.
+A file may include its own layer or a lower one, by its path from the root; within cache/ and
+runtime/ the folders have an order, too. Only cache/sqlite/ may include SQLite, only cache/ its own
+folders, only runtime/cuda/ CUDA and NVRTC. Kernels may include only files of the backends' folders
+in kernel_templates/ and two tables of problem/, by relative paths, so that NVRTC needs no include
+path. Examples may include only the public headers.
 
     tools/check_layers.py          exit status 1 and a line for every violation
     tools/check_layers.py --self-test
@@ -18,7 +18,10 @@ import sys
 import tempfile
 
 LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools", "tests"]
-RUNTIME_FOLDERS = ["process", "evaluation", "host", "cuda", "tuning", "context", "calls", "worker"]
+FOLDERS = {
+    "cache": ["sqlite", "file", "tables", "archive"],
+    "runtime": ["process", "evaluation", "host", "cuda", "tuning", "context", "calls", "worker"],
+}
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -95,11 +98,10 @@ def complaint(name: str, quote: str, included: str) -> str:
         return "examples use only the public headers"
     if layer == "tests" or (layer == "tools" and first != "tests"):
         return ""
-    folders = [path.split("/")[1] for path in (name, included) if path.startswith("runtime/")]
-    if len(folders) == 2 and all(folder in RUNTIME_FOLDERS for folder in folders):
-        below, above = (RUNTIME_FOLDERS.index(folder) for folder in folders)
-        if above > below:
-            return f"in runtime/, {folders[0]} is below {folders[1]}"
+    own, other = name.split("/")[1], included.split("/")[1]
+    order = FOLDERS.get(layer, [])
+    if first == layer and own in order and other in order and order.index(other) > order.index(own):
+        return f"in {layer}/, {own} is below {other}"
     return f"{layer} is below {first}" if LAYERS.index(first) > LAYERS.index(layer) else ""
 
 
@@ -126,6 +128,7 @@ def self_test() -> int:
         "cache/b.cpp": '#include "tuner/tune.h"',
         "cache/c.cpp": '#include "store.h"',
         "cache/d.cpp": "#include <tuner/tune.h>",
+        "cache/sqlite/aa.cpp": '#include "cache/tables/rows.h"',
         "tuner/e.cpp": "#include <sqlite3.h>",
         "tuner/f.cpp": "  #  include <cuda.h>",
         "runtime/host/g.cpp": "#include <nvrtc.h>",
