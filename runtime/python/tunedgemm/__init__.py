@@ -21,9 +21,9 @@ from ._errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from ._matmul import matmul, plan
 from ._plan_info import PlanInfo
 from ._prepare import prepare, tune_all
-from ._matmul import matmul, plan
 
 __all__ = [
     "Context",

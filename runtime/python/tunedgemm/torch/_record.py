@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from .. import _core
 from .._core import Context, Placeholder, Plan
-from .._prepare import prepare
 from .._matmul import Policy
+from .._prepare import prepare
 from .._progress import Progress
 from ._operators import LIBRARY, are_plain
 
