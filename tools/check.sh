@@ -8,8 +8,8 @@
 # On a terminal it asks before it installs packages; with --yes it does not ask.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=tools/packages.sh
-source tools/packages.sh
+# shellcheck source=tools/ci/packages.sh
+source tools/ci/packages.sh
 
 parse_yes "$@"
 install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" "${cluster_packages[@]}"
@@ -17,7 +17,7 @@ install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]
 say "Formatting and shell scripts"
 install_from_pypi "${python_check_packages[@]}" || true # format.sh says if it has no ruff
 tools/format.sh --check
-shellcheck -x tools/*.sh tools/examples/slurm/* tests/tools/cluster/*.sh .ci/run
+shellcheck -x tools/*.sh tools/{ci,measure}/*.sh tools/examples/slurm/* tests/tools/cluster/*.sh .ci/run
 
 say "Headers, each alone"
 cmake --preset test >/dev/null
@@ -25,7 +25,7 @@ build_quietly --preset test
 build_quietly --preset test --target tunedgemm_headers_alone
 
 say "clang-tidy"
-tools/lint.sh build/test
+tools/ci/lint.sh build/test
 
 say "Address and undefined behaviour sanitizers"
 cmake --preset asan -DTUNEDGEMM_TOOLS=OFF >/dev/null
@@ -52,7 +52,7 @@ ctest --test-dir build/test -R '^cluster_' --output-on-failure
 say "Python: ruff and mypy"
 if install_from_pypi "${python_build_packages[@]}" "${python_check_packages[@]}"; then
   build_python_package
-  tools/lint_python.sh "$python_package"
+  tools/ci/lint_python.sh "$python_package"
 else
   echo "check.sh: SKIPPED, because PyPI cannot be reached"
 fi
@@ -60,11 +60,11 @@ fi
 say "The Python package, as pip builds it"
 if install_from_pypi "${python_build_packages[@]}"; then
   configure_python
-  tools/lint.sh build/test runtime/python/*.cpp
-  bash tools/build_wheel.sh
+  tools/ci/lint.sh build/test runtime/python/*.cpp
+  bash tools/ci/build_wheel.sh
 else
   echo "check.sh: SKIPPED, because PyPI cannot be reached"
 fi
 
-say "Fuzzing, ten seconds per program (tools/fuzz.sh 3600 runs an hour)"
-bash tools/fuzz.sh 10
+say "Fuzzing, ten seconds per program (tools/ci/fuzz.sh 3600 runs an hour)"
+bash tools/ci/fuzz.sh 10

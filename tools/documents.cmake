@@ -32,7 +32,7 @@ endforeach()
 find_program(HELP2MAN help2man)
 mark_as_advanced(HELP2MAN)
 if(HELP2MAN)
-  set(manual_page ${CMAKE_CURRENT_SOURCE_DIR}/manual_page.sh)
+  set(manual_page ${CMAKE_CURRENT_SOURCE_DIR}/ci/manual_page.sh)
   tunedgemm_document(tune-all.1 ${CMAKE_INSTALL_MANDIR}/man1 ${manual_page} $<TARGET_FILE:tune-all>)
   tunedgemm_document(tunedgemm.1 ${CMAKE_INSTALL_MANDIR}/man1
                      ${manual_page} $<TARGET_FILE:tunedgemm-command>)

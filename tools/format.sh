@@ -3,8 +3,8 @@
 # need ruff, from the virtual environment of the tests or the path; without it they are left out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=tools/packages.sh
-source tools/packages.sh
+# shellcheck source=tools/ci/packages.sh
+source tools/ci/packages.sh
 
 mode=(-i)
 python_mode=()

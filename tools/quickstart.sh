@@ -8,8 +8,8 @@
 # $TUNEDGEMM_CACHE is the cache file; default ~/.cache/tunedgemm/tunedgemm.db.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=tools/packages.sh
-source tools/packages.sh
+# shellcheck source=tools/ci/packages.sh
+source tools/ci/packages.sh
 
 parse_yes "$@"
 install_missing "${build_packages[@]}"

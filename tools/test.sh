@@ -7,8 +7,8 @@
 # need one report that they skip.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=tools/packages.sh
-source tools/packages.sh
+# shellcheck source=tools/ci/packages.sh
+source tools/ci/packages.sh
 
 parse_yes "$@"
 install_missing "${build_packages[@]}" "${test_packages[@]}"
@@ -21,4 +21,4 @@ say "Tests of the library and the tools"
 ctest --preset test
 
 say "Tests of the Python package"
-bash tools/test_python.sh
+bash tools/ci/test_python.sh

@@ -87,8 +87,7 @@ using IsCurrent = std::function<bool(std::string_view family, std::string_view f
 /// Stores the winner unless the stored one has to be kept (see Store::put). Returns whether it was
 /// stored.
 bool put_winner(sqlite::Connection& connection, const Record& record,
-                std::optional<std::int64_t> kernel, const IsCurrent& is_current,
-                Replace replace);
+                std::optional<std::int64_t> kernel, const IsCurrent& is_current, Replace replace);
 
 // Functions that read winners skip rows whose text cannot be parsed. A later version of the library
 // may have written such rows.

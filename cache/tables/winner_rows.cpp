@@ -101,8 +101,7 @@ std::vector<Record> records_in(sqlite::Statement& rows) {
 }  // namespace
 
 bool put_winner(sqlite::Connection& connection, const Record& record,
-                std::optional<std::int64_t> kernel, const IsCurrent& is_current,
-                Replace replace) {
+                std::optional<std::int64_t> kernel, const IsCurrent& is_current, Replace replace) {
   const KeyRows key = key_rows(connection, {record.problem, record.device, record.toolchain});
   const bool replaces_any = replace == Replace::kAnyIfComplete && record.complete;
   if (!replaces_any && must_keep(connection, key, record, is_current)) {

@@ -4,7 +4,7 @@
 // (set-user-ID, set-group-ID or file capabilities; getauxval(AT_SECURE) tells). The caller may then
 // attack it through the environment. In this case these functions ignore the environment, and
 // children get only the default PATH. Any thread may call these functions as long as no thread
-// changes the environment. tools/check_environment.py checks that no other file reads the
+// changes the environment. tools/ci/check_environment.py checks that no other file reads the
 // environment.
 
 #include <string>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests tools/bench_heuristics.py on the host, with a fake of NVIDIA's cost model.
+"""Tests tools/measure/bench_heuristics.py on the host, with a fake of NVIDIA's cost model.
 
 The argument is the program tunedgemm."""
 
@@ -12,10 +12,10 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools" / "measure"))
 import bench_heuristics
 
-SCRIPT = ROOT / "tools" / "bench_heuristics.py"
+SCRIPT = ROOT / "tools" / "measure" / "bench_heuristics.py"
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
 LIST = """# a comment
 name,types,layout,m,n,k,order_d

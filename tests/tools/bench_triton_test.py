@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests tools/bench_triton.py without a GPU: options, errors, records, the use of the C interface.
+"""Tests bench_triton.py without a GPU: options, errors, records, the use of the C interface.
 
 With the path of libtunedgemm.so as its argument, it also multiplies on the host.
 """
@@ -17,7 +17,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools" / "measure"))
 import bench_triton
 
 LIBRARY = sys.argv.pop() if len(sys.argv) > 1 else None
@@ -77,7 +77,7 @@ class MissingParts(unittest.TestCase):
             for name, text in modules.items():
                 pathlib.Path(folder, name).write_text(text, encoding="utf-8")
             return subprocess.run(
-                [sys.executable, str(ROOT / "tools" / "bench_triton.py"), *arguments],
+                [sys.executable, str(ROOT / "tools" / "measure" / "bench_triton.py"), *arguments],
                 capture_output=True,
                 text=True,
                 env=os.environ | {"PYTHONPATH": folder},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tune-all, the argument, reads the lists that tools/draw_shapes.py draws."""
+"""Tests that tune-all, the argument, reads the lists that tools/measure/draw_shapes.py draws."""
 
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "draw_shapes.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "measure" / "draw_shapes.py"
 TUNE_ALL = sys.argv.pop() if len(sys.argv) > 1 else "tune-all"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/gallery.sh draws the stored results and updates the README, without a GPU.
+"""Tests that gallery.sh draws the stored results and updates the README, without a GPU.
 
 Works on a copy of tools/ and of the README. The argument is the program tunedgemm. Skipped (77) if
 no Python has matplotlib."""
@@ -24,7 +24,13 @@ class Gallery(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        for pattern in ("*.sh", "*.py", "gallery/*.json", "gallery/README.md"):
+        for pattern in (
+            "ci/*.py",
+            "measure/*.sh",
+            "plot/*.py",
+            "gallery/*.json",
+            "gallery/README.md",
+        ):
             for file in (ROOT / "tools").glob(pattern):
                 target = self.root / file.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +45,7 @@ class Gallery(unittest.TestCase):
             "TUNEDGEMM_CACHE": str(self.root / "cache.db"),
         }
         return subprocess.run(
-            ["bash", str(self.root / "tools" / "gallery.sh"), *arguments],
+            ["bash", str(self.root / "tools" / "measure" / "gallery.sh"), *arguments],
             capture_output=True,
             text=True,
             env=environment,

@@ -102,11 +102,13 @@ def check_activations() -> None:
         check_equal(f"tunedgemm_activation and the cases of {file}", names, formulas)
     for file in ("_matmul.py", "jax.py"):
         source = (ROOT / "runtime/python/tunedgemm" / file).read_text(encoding="utf-8")
-        documented = set(re.findall(r'"(\w+)"', one(r"\n    activation: (?:None|\"none\"), (.*?)\.\n", source)))
+        documented = set(
+            re.findall(r'"(\w+)"', one(r"\n    activation: (?:None|\"none\"), (.*?)\.\n", source))
+        )
         check_equal(
             f"tunedgemm_activation and the docstring of {file}", names, documented | {"none"}
         )
-    source = (ROOT / "tools/draw_shapes.py").read_text(encoding="utf-8")
+    source = (ROOT / "tools/measure/draw_shapes.py").read_text(encoding="utf-8")
     drawn = set(re.findall(r'"(\w+)"', one(r"\nACTIVATIONS = \[(.*?)\]", source)))
     check_equal("tunedgemm_activation and those of draw_shapes.py", names, drawn | {"none"})
 

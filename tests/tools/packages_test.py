@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/packages.sh asks on a terminal before it installs packages."""
+"""Tests that tools/ci/packages.sh asks on a terminal before it installs packages."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "packages.sh"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "ci" / "packages.sh"
 INSTALL = f"source {SCRIPT}; install_missing a-package another; echo continued"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/plot_bench.py plots runs of tunedgemm bench and reports wrong files.
+"""Tests that tools/plot/plot_bench.py plots runs of tunedgemm bench and reports wrong files.
 
 Skipped (77) if no Python has matplotlib."""
 
@@ -11,7 +11,7 @@ import unittest
 
 from plotting import PYTHON, main
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_bench.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot" / "plot_bench.py"
 
 
 def contender(name: str, us: float, flops: float) -> dict:

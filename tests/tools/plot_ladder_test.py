@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/plot_ladder.py plots the results of tunedgemm ladder and reports wrong files.
+"""Tests that plot_ladder.py plots the results of tunedgemm ladder and reports wrong files.
 
 Skipped (77) if no Python has matplotlib."""
 
@@ -8,7 +8,7 @@ import pathlib
 
 from plotting import DrawingTest, main
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_ladder.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot" / "plot_ladder.py"
 
 
 def contender(name: str, tflops: float, kernel: str | None) -> dict:

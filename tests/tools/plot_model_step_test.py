@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/plot_model_step.py plots the results of model_step.py and reports wrong files.
+"""Tests that plot_model_step.py plots the results of model_step.py and reports wrong files.
 
 Skipped (77) if no Python has matplotlib."""
 
@@ -8,7 +8,7 @@ import pathlib
 
 from plotting import DrawingTest, main
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_model_step.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot" / "plot_model_step.py"
 DOCUMENT = {
     "model": "gpt2",
     "blocks": 2,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/plot_order.py plots the output of tunedgemm order and reports wrong files.
+"""Tests that tools/plot/plot_order.py plots the output of tunedgemm order and reports wrong files.
 
 Skipped (77) if no Python has matplotlib."""
 
@@ -8,7 +8,7 @@ import pathlib
 
 from plotting import DrawingTest, main
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot_order.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot" / "plot_order.py"
 
 
 def document(tiles: list[list[int]]) -> dict:

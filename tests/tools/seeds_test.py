@@ -65,7 +65,7 @@ COMMANDS = {
         ["naive_mnk", "tuned"],
     ),
 }
-NEED_A_GPU = {"tunedgemm ladder", "tools/bench_triton.py --plot triton"}
+NEED_A_GPU = {"tunedgemm ladder", "tools/measure/bench_triton.py --plot triton"}
 
 
 class Seeds(unittest.TestCase):

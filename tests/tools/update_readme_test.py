@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that tools/update_readme.py writes only between the markers, with the same result each
+"""Tests that tools/ci/update_readme.py writes only between the markers, with the same result each
 time."""
 
 import json
@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "update_readme.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "ci" / "update_readme.py"
 README = "before\n<!-- begin gallery -->\nreplaced\n<!-- end gallery -->\nafter\n"
 
 

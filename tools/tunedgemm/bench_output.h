@@ -5,7 +5,7 @@
 //
 //   CSV    One line per contender of each shape; the first line names the columns.
 //   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", ...}]}]}; the
-//          document is complete after every row. tools/plot_bench.py draws it.
+//          document is complete after every row. tools/plot/plot_bench.py draws it.
 //
 // Unknown values (clock, fraction of the roofline) are empty cells, or null.
 

@@ -70,7 +70,7 @@ def parse_arguments() -> argparse.Namespace:
         help="default: all that the device has",
     )
     parser.add_argument(
-        "--json", metavar="FILE", help="write the times there, for tools/plot_model_step.py"
+        "--json", metavar="FILE", help="write the times there, for tools/plot/plot_model_step.py"
     )
     return parser.parse_args()
 

@@ -3,7 +3,7 @@
 tuned kernels.
 
     python3 tools/examples/python/model_step.py gpt2 --json gpt2.json
-    tools/plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg
+    plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg
 
 Each way to run the step is compared with the same way without this library. Needs matplotlib
 (Debian: python3-matplotlib)."""

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Runs each program of tests/fuzz for SECONDS: fuzz.sh SECONDS [NAME...], for example
 #
-#   bash tools/fuzz.sh 60 c_api shape_list
+#   bash tools/ci/fuzz.sh 60 c_api shape_list
 #
 # Starts from the inputs of tests/fuzz/corpus.txt; new inputs accumulate in build/fuzz/corpus. An
 # input that finds a bug is kept as build/fuzz/NAME-crash-*. To repeat the bug, run
 # build/fuzz/tests/fuzz/fuzz_NAME with that file. Add the input to corpus.txt together with the fix.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=tools/packages.sh
-source tools/packages.sh
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=tools/ci/packages.sh
+source tools/ci/packages.sh
 
-seconds=${1:?usage: tools/fuzz.sh SECONDS [NAME...]}
+seconds=${1:?usage: tools/ci/fuzz.sh SECONDS [NAME...]}
 shift
 names=("$@")
 if ((${#names[@]} == 0)); then

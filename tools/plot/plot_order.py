@@ -3,7 +3,7 @@
 wave, with the path through it.
 
     tunedgemm order 1152 1152 1152 --compare --json order.json
-    tools/plot_order.py order.json -o order                            order.png and order.svg
+    plot_order.py order.json -o order                            order.png and order.svg
 
 The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-matplotlib).
 """

@@ -5,8 +5,8 @@ No other source of the library and its tools may call getenv or its variants, us
 function that reads the environment implicitly: a PATH search, the C++ library's temporary folder.
 Otherwise a set-uid program would let its caller choose what is executed.
 
-    tools/check_environment.py          exit status 1 and a line for every violation
-    tools/check_environment.py --self-test
+    tools/ci/check_environment.py          exit status 1 and a line for every violation
+    tools/ci/check_environment.py --self-test
 """
 
 import pathlib
@@ -80,7 +80,7 @@ def self_test() -> int:
 def main() -> int:
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
-    found = violations(pathlib.Path(__file__).resolve().parent.parent)
+    found = violations(pathlib.Path(__file__).resolve().parents[2])
     print("\n".join(found) if found else f"only {ENVIRONMENT_SOURCE} reads the environment")
     return 1 if found else 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Races our winners against Triton's matmul, and for f16 against cuBLAS, in one process.
 
-    tools/bench_triton.py --library build/release/runtime/libtunedgemm.so --plot triton
+    tools/measure/bench_triton.py --library build/release/runtime/libtunedgemm.so --plot triton
 
 `tuned` is libtunedgemm through its C interface, `triton` the kernel of Triton's matmul tutorial
 with that tutorial's NVIDIA configs, `cublas` torch.matmul (f16 only). `tuned` and `triton` tune
@@ -40,7 +40,7 @@ except ImportError as import_error:
         f"PyTorch and Triton are needed ({import_error}); run this with a Python that has them"
     )
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LARGEST_SIZE, SAMPLE_US, PROBE_LAUNCHES, MOST_LAUNCHES, MOST_COPIES = 32768, 2000, 16, 1024, 4096
 # For each type: its number in tunedgemm.h, PyTorch's name, bytes, its name in results, the layout,
 # and the error bound of an element of D, relative to sqrt(K) plus the element's magnitude. The
@@ -414,7 +414,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--json",
         type=pathlib.Path,
         metavar="FILE",
-        help="write results to FILE, for tools/plot_bench.py",
+        help="write results to FILE, for tools/plot/plot_bench.py",
     )
     parser.add_argument(
         "--plot",
@@ -465,7 +465,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json or options.plot:  # complete after every row
             file.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.plot:
-        plot = [sys.executable, ROOT / "tools" / "plot_bench.py", file, "-o", options.plot]
+        plot = [sys.executable, ROOT / "tools" / "plot" / "plot_bench.py", file, "-o", options.plot]
         status |= subprocess.run(plot, check=False).returncode
     return status
 

@@ -2,7 +2,7 @@
 """Draws a list of random problems, for `tune-all LIST` and `tunedgemm bench --list LIST`. The same
 seed draws the same list.
 
-    tools/draw_shapes.py --seed 7 --count 100 > drawn.csv
+    tools/measure/draw_shapes.py --seed 7 --count 100 > drawn.csv
 
 Every thirteenth problem has the same types. Extents are log-uniform from 16 to 16384, but M is 1 in
 one problem of six and 2 to 64 in another one of six. A third of the extents are multiples of 8, up
@@ -131,7 +131,7 @@ def main() -> int:
     options = parser.parse_args()
     draw = random.Random(options.seed)
     print(
-        f"# tools/draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops "
+        f"# draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops "
         f"{options.most_gflops:g}"
     )
     rows = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")

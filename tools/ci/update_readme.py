@@ -3,7 +3,7 @@
 
     update_readme.py headline tools/gallery README.md                the README's first figures
     update_readme.py models tools/gallery README.md                  steps of models in PyTorch
-    update_readme.py gallery tools/gallery tools/gallery/README.md   all results of tools/gallery.sh
+    update_readme.py gallery tools/gallery tools/gallery/README.md   all results of gallery.sh
 
 The first argument names the markers: <!-- begin gallery --> and <!-- end gallery -->. The script
 replaces the text between them, so that no number is typed by hand.
@@ -14,6 +14,8 @@ import math
 import pathlib
 import statistics
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "plot"))
 
 from plot_model_step import read as read_model_step
 
@@ -214,7 +216,7 @@ def rounds_text(run: dict) -> str:
 
 
 def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
-    """Empty if tools/bench_triton.py was not run."""
+    """Empty if tools/measure/bench_triton.py was not run."""
     file = folder / "triton.json"
     if not file.is_file():
         return []
@@ -234,8 +236,8 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
         f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)",
         "",
         (
-            "`tools/bench_triton.py`: the block-level matmul of Triton's tutorial with its 16 "
-            f"configs, in one process with ours, launched back to back ({rounds_text(run)}). "
+            "`tools/measure/bench_triton.py`: the block-level matmul of Triton's tutorial with its "
+            f"16 configs, in one process with ours, launched back to back ({rounds_text(run)}). "
             f"{found}."
         ),
         "",
@@ -376,7 +378,9 @@ def replaced(text: str, name: str, content: str) -> str:
 
 def main() -> None:
     if len(sys.argv) != 4 or sys.argv[1] not in CONTENTS:
-        raise SystemExit(f"usage: tools/update_readme.py {'|'.join(CONTENTS)} FOLDER DOCUMENT.md")
+        raise SystemExit(
+            f"usage: tools/ci/update_readme.py {'|'.join(CONTENTS)} FOLDER DOCUMENT.md"
+        )
     document = pathlib.Path(sys.argv[3])
     content = CONTENTS[sys.argv[1]](pathlib.Path(sys.argv[2]), document.resolve().parent)
     document.write_text(

@@ -2,7 +2,7 @@
 """Prints the time that a call takes of the calling thread: PyTorch's operators, tunedgemm's, and
 tunedgemm.matmul.
 
-    python3 tools/bench_calls.py [--size 64] [--dtype bfloat16]
+    python3 tools/measure/bench_calls.py [--size 64] [--dtype bfloat16]
 
 Needs the package (pip install .) and PyTorch. The matrices are small, so that a GPU finishes before
 the next call: the call is timed, not the kernel. The columns are timed in turn; each shows the

@@ -3,10 +3,10 @@
 # BUILD_FOLDER builds, except for runtime/python, which needs nanobind (check.sh). A folder with TUNEDGEMM_UNITY, such as
 # build/test, takes a third of the time, because most of it goes into the headers.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 if [[ $# -lt 1 || ! -f "$1/compile_commands.json" ]]; then
-  echo "usage: tools/lint.sh BUILD_FOLDER [FILE...]; the folder needs a compile_commands.json" >&2
+  echo "usage: tools/ci/lint.sh BUILD_FOLDER [FILE...]; the folder needs a compile_commands.json" >&2
   exit 2
 fi
 folder=$1

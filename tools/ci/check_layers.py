@@ -7,8 +7,8 @@ folders, only runtime/cuda/ CUDA and NVRTC. Kernels may include only files of th
 in kernel_templates/ and two tables of problem/, by relative paths, so that NVRTC needs no include
 path. Examples may include only the public headers.
 
-    tools/check_layers.py          exit status 1 and a line for every violation
-    tools/check_layers.py --self-test
+    tools/ci/check_layers.py          exit status 1 and a line for every violation
+    tools/ci/check_layers.py --self-test
 """
 
 import pathlib
@@ -174,7 +174,7 @@ def self_test() -> int:
 def main() -> int:
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
-    found = violations(pathlib.Path(__file__).resolve().parent.parent)
+    found = violations(pathlib.Path(__file__).resolve().parents[2])
     print("\n".join(found) if found else "every include follows the rule")
     return 1 if found else 0
 

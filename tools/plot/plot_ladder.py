@@ -3,7 +3,7 @@
 winner.
 
     tunedgemm ladder --json ladder.json
-    tools/plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
+    plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
 
 The dots are on a logarithmic scale, labelled with TFLOP/s and the speedup over the previous step.
 Needs matplotlib (Debian: python3-matplotlib).

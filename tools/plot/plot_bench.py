@@ -3,9 +3,9 @@
 each provider.
 
     tunedgemm bench --sweep squares --json squares.json
-    tools/plot_bench.py squares.json -o squares                       squares.png and squares.svg
-    tools/plot_bench.py old.json new.json --labels before,after -o both
-    tools/plot_bench.py --check old.json                              reports errors only
+    plot_bench.py squares.json -o squares                       squares.png and squares.svg
+    plot_bench.py old.json new.json --labels before,after -o both
+    plot_bench.py --check old.json                              reports errors only
 
 The line is the median, the band around it reaches from the 20th to the 80th percentile. Each
 combination of types and layout has its own panel. Needs matplotlib (Debian: python3-matplotlib).

@@ -2,13 +2,13 @@
 # Builds the Python wheel, makes it independent of this system's libraries, and tries it in a fresh
 # virtual environment.
 #
-#   bash tools/build_wheel.sh [PYTHON]
+#   bash tools/ci/build_wheel.sh [PYTHON]
 #
 # Python 3.12 or later makes one wheel for all these versions (cp312-abi3); an older one makes a
 # wheel for itself. The wheel is in build/wheels/. It needs a glibc as old as this system's libraries
 # do, which its name tells (manylinux_2_34: glibc 2.34 or later).
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 readonly python=${1:-python3}
 readonly venv=build/wheel-venv

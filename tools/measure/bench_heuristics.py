@@ -2,12 +2,12 @@
 """Races the configs that NVIDIA's public cost model (PyPI: nvidia-matmul-heuristics) proposes
 against our winner and our cost model.
 
-    tools/bench_heuristics.py drawn.csv --command build/release/tools/tunedgemm -- --rigor normal
+    bench_heuristics.py drawn.csv --command build/release/tools/tunedgemm -- --rigor normal
 
 or, without a GPU, and then on the GPU's machine:
 
-    tools/bench_heuristics.py drawn.csv --gpu H200_SXM --propose proposals.json
-    tools/bench_heuristics.py drawn.csv --proposals proposals.json --json results.json
+    bench_heuristics.py drawn.csv --gpu H200_SXM --propose proposals.json
+    bench_heuristics.py drawn.csv --proposals proposals.json --json results.json
 
 The list is a CSV file with a header. Each problem that the cost model knows is one run of
 `tunedgemm bench`, which gets the options after "--". The contenders are our winner (`tuned`), the

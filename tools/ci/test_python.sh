@@ -3,13 +3,13 @@
 # has built, in build/test, and runs the package's tests. Does nothing, and says so, where PyPI cannot
 # be reached. tools/check.sh tests the package as pip builds it.
 #
-#   bash tools/test_python.sh [--torch]
+#   bash tools/ci/test_python.sh [--torch]
 #
 # --torch, or TUNEDGEMM_TEST_TORCH=1, installs PyTorch too (3 GB to download) and runs its tests.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=tools/packages.sh
-source tools/packages.sh
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=tools/ci/packages.sh
+source tools/ci/packages.sh
 
 if ! install_from_pypi "${python_build_packages[@]}" "${python_test_packages[@]}"; then
   echo "test_python.sh: SKIPPED, because PyPI cannot be reached"
