@@ -173,10 +173,10 @@ class Store {
   /// Copies the winners, trials and binaries of another cache file into this one, in one
   /// transaction. If both have a winner for the same key, one of them stays. The first of these
   /// properties in which they differ decides: a current template, a finished tuning, greater rigor,
-  /// more samples, a later tuning, a shorter time, the values of their columns. Of two trials of a
-  /// candidate, the newer one stays. So merging a file again changes nothing, and files may be
-  /// merged in any order. Of requests, only the names of tuned problems are copied; leases and
-  /// probes are not.
+  /// more samples, a later tuning, a shorter time, the values of their columns. If both have a
+  /// trial of a candidate, the newer one stays. So merging a file again changes nothing, and files
+  /// may be merged in any order. Requests, leases and probes are not copied, except the names of
+  /// tuned problems.
   MergeResult merge(const std::filesystem::path& from);
   /// Deletes what serves no call and no tuning any more, in one transaction, then makes the file
   /// smaller (VACUUM): void winners that no call can renew, winners of old toolchains where the

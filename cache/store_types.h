@@ -149,7 +149,7 @@ struct GcOptions {
 struct GcResult {
   std::string failure = {};  ///< a sentence; empty on success
   std::int64_t void_winners = 0, replaced_winners = 0, trials = 0, kernels = 0;
-  /// Of the file. After a dry run `bytes_after` is an estimate, usually too large.
+  /// The size of the file. After a dry run `bytes_after` is an estimate, usually too large.
   std::int64_t bytes_before = 0, bytes_after = 0;
 };
 

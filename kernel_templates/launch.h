@@ -69,8 +69,8 @@ struct TensorMap {
 
   Operand operand = Operand::kNone;
   DataType type = DataType::kF32;              ///< f32 operands A and B are rounded to tf32
-  std::array<std::int64_t, 3> extent{};        ///< elements per line, lines, batch entries
-  std::array<std::int64_t, 2> stride_bytes{};  ///< between lines, between batch entries
+  std::array<std::int64_t, 3> extent{};        ///< elements per line, lines, batch indices
+  std::array<std::int64_t, 2> stride_bytes{};  ///< between lines, between batch indices
   std::array<int, 2> box{};                    ///< elements per line, lines
   int span_bytes = 0;                          ///< the length of a line of the box, and the swizzle
   /// The workspace offset of the operand's padded copy; 0: the map describes the operand itself.

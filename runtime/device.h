@@ -233,7 +233,7 @@ class Device : public MemorySpace, public Streams, public KernelCompiler {
     bool throttled = false;
   };
   virtual Clock clock() = 0;
-  /// Another process that has used the device since then, as far as the device can tell: "process
+  /// Another process that has used the device since then, as far as the device knows: "process
   /// 1650 (python3)"; else "".
   virtual std::string neighbour(std::chrono::system_clock::time_point since) = 0;
 

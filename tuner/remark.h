@@ -1,6 +1,6 @@
 #pragma once
 
-// The text of Record::remark: tells if the choice or the measurement of the winner was unusual.
+// The text of Record::remark: says if the choice or the measurement of the winner was unusual.
 
 #include <string>
 #include <string_view>

@@ -21,7 +21,7 @@ constexpr double kSampleUs = 300;
 constexpr double kFarBehind = 1.5;
 constexpr double kNear = 1.2;
 constexpr double kHopeless = 3;
-// So many candidates of a family tell how far its cost model errs for the problem.
+// The error of a family's cost model is known once this many of its candidates have been timed.
 constexpr int kEnoughTimed = 4;
 // Announced candidates are compiled in order, so later ones are hardly compiled before these. An
 // exhaustive search announces thousands.

@@ -50,8 +50,8 @@ class Screening {
   /// compiled or loaded. Tries candidates that spill registers only if no other is valid.
   ///
   /// Unless `refine` is empty, calls it when half of the candidates have been tried, and tries its
-  /// candidates too. So the compiler has work while the other half is tried. Then calls
-  /// `all_announced`, which may be empty too.
+  /// candidates too. So the compiler has work while the other half is tried. Calls
+  /// `all_announced`, unless it is empty, once the compiler has all candidates.
   void run(const Selection& selection, const Refine& refine,
            const std::function<void()>& all_announced);
 
@@ -67,7 +67,7 @@ class Screening {
  private:
   enum class Spilling { kRefused, kAccepted };
 
-  // What the candidates timed so far tell about a family's cost model.
+  // The error of a family's cost model, from the candidates timed so far.
   struct Calibration {
     int timed = 0;
     double least_ratio = 0;  // of the measured to the predicted time

@@ -21,8 +21,8 @@ namespace tunedgemm::internal {
 /// Whether an earlier rejection, with the same template, compiler and driver, still excludes the
 /// candidate. A crash always does, since it may cost the process or the device. Any other outcome
 /// of a run (a wrong result, a slow one) does unless the tuning is forced. A failure to compile or
-/// to load never does: the sources are the library's own and the candidates legal, so it tells
-/// about the memory, the disk or the limits of that moment, whatever the compiler reported.
+/// to load never does: the sources are the library's own and the candidates legal, so its cause is
+/// the memory, the disk or the limits of that moment, whatever the compiler reported.
 enum class Retry { kUnbuilt, kAllButCrashes };
 bool still_holds(Reason earlier, Retry retry);
 

@@ -35,8 +35,8 @@ class PendingWrites {
   void add_family(const std::string& name, const std::string& fingerprint);
 
   bool has_trials() const;
-  /// If there are so many requests that they take much memory, work that writes some of them; else
-  /// empty. A look-up waits for one such work, which takes milliseconds, not for all.
+  /// Work that writes some of the requests if they take much memory; else empty. A look-up waits
+  /// only for one piece of work, a few milliseconds.
   Work take_surplus_requests();
   /// Whether there are too many trials, or the oldest has waited too long.
   bool trials_are_due() const;

@@ -1,7 +1,7 @@
 #pragma once
 
 // The only code that reads the environment. A program may have privileges that its caller lacks
-// (set-user-ID, set-group-ID or file capabilities; getauxval(AT_SECURE) tells). The caller may then
+// (set-user-ID, set-group-ID or file capabilities; getauxval(AT_SECURE) knows). The caller may then
 // attack it through the environment. In this case these functions ignore the environment, and
 // children get only the default PATH. Any thread may call these functions as long as no thread
 // changes the environment. tools/ci/check_environment.py checks that no other file reads the

@@ -48,8 +48,8 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
                 const DeviceLimits& limits);
 
 /// The cycles in which a thread's epilogue waits for C and the bias of an element of D, and
-/// computes a long activation. Elements wait one after the other if each is loaded only if it is
-/// inside D; the loads of so many elements wait together otherwise.
+/// computes a long activation. Kernels that load an element only if it is inside D wait for one
+/// element after the other. Other kernels wait for `loads_in_flight` elements together.
 double epilogue_cycles_of_element(const Problem& problem, int loads_in_flight = 1);
 
 /// The part of a tile of D, of these rows and columns, that is inside D if D is smaller.

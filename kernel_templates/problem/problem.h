@@ -2,7 +2,7 @@
 
 // Problem: the requested multiplication, as a plain value.
 //
-//     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias ),   per batch entry
+//     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias )   (per batch index)
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
 // so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). A property
@@ -89,7 +89,7 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
 /// Empty if the problem is well formed; otherwise a sentence with the bad value and the remedy.
 /// Sizes may be zero. Leading dimensions must cover the rows (columns if column-major). No matrix,
 /// leading dimension or batch stride may span more than kMostBytes. The numerics must suit the
-/// types. The batch entries of D must not overlap.
+/// types. D of one batch index must not overlap D of another.
 std::string why_not(const Problem& problem);
 
 /// The same multiplication as its transpose: swaps A and B, M and N, and row and column bias, and
@@ -140,7 +140,7 @@ std::string epilogue_text(const Problem& problem);
 
 /// 2 m n k batch, as a double since it may exceed 2^63.
 double flops(const Problem& problem);
-/// The bytes of A and B, and of D, which counts twice if C is read. A matrix that all batch entries
+/// The bytes of A and B, and of D, which counts twice if C is read. A matrix that all batch indices
 /// share counts once.
 double minimum_bytes(const Problem& problem);
 

@@ -38,7 +38,7 @@ inline Problem default_problem() {
   return written;
 }
 
-/// The problem that a problem as written stands for. why_not() tells whether it is well formed.
+/// The problem that a problem as written stands for. why_not() says whether it is well formed.
 Problem completed(Problem written);
 
 /// A text with these fields describes a whole problem.

@@ -219,7 +219,7 @@ CallKey key_of_plan(const tunedgemm_problem& problem, const tunedgemm_buffers& b
   return key;
 }
 
-// Of a call whose plan is not among those that the context keeps.
+// Runs a call whose plan the context does not keep.
 tunedgemm_status run_new_or_recent(Context& context, const CallKey& key,
                                    const tunedgemm_buffers& buffers, void* stream) {
   std::shared_ptr<const Plan> plan = context.find_recent(key);

@@ -29,12 +29,12 @@ enum class Origin : std::int32_t {
   kLinkedIn = 7,
 };
 
-/// The origin with its evidence. The plan's description and its info tell nothing else.
+/// The origin with its evidence: all that the plan's description and its info say.
 struct KernelOrigin {
   Origin kind = Origin::kNothing;
   std::string text = "nothing to compute";  ///< for people
-  std::optional<Record> winner;             ///< of kTuned and kStale
-  /// Of kOtherM: the M that the kernel was tuned for, and the expected time of a launch.
+  std::optional<Record> winner;             ///< for kTuned and kStale
+  /// For kOtherM: the M that the kernel was tuned for, and the expected time of a launch.
   std::int64_t tuned_m = 0;
   double expected_us = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 
 // At most this many candidates, the best first, are looked up in the store.
 constexpr std::size_t kLookedUp = 32;
-// The searches that found nothing are forgotten when there are so many.
+// When this many searches have found nothing, they are all forgotten.
 constexpr std::size_t kMostWithoutKernel = 4096;
 
 KernelOrigin origin_of(const Hit& hit) {

@@ -92,7 +92,7 @@ class PlanMaker {
   /// One line for people, which lives as long as the plan. For a kernel that was tuned for another
   /// M, calls expected_loss() the first time.
   const std::string& description(const Plan& plan);
-  /// The expected loss that the description tells; 0 for a kernel that was not tuned for another M.
+  /// The expected loss that the description states; 0 unless the kernel was tuned for another M.
   double described_loss(const Plan& plan);
 
  private:
@@ -100,7 +100,7 @@ class PlanMaker {
     double expected_loss = 0;
     std::string text;
   };
-  /// Of a plan with a kernel of another M. Determined by the first call for the plan.
+  /// The loss of a plan with a kernel of another M. The first call for the plan computes it.
   const DescribedLoss& describe_loss(const Plan& plan);
   /// The search of from_store(). The number of look-ups does not depend on the size of the cache.
   std::unique_ptr<Plan> find_stored(Miss& miss);

@@ -49,8 +49,8 @@ class CandidateCompiler {
   /// Starts compiling candidates of the next problem when no candidate of this problem waits. Does
   /// nothing if compiling disturbs timing.
   void start_next(std::span<const Instance> candidates);
-  /// Drops this problem's compilations that have not begun. What start_next() has compiled serves
-  /// the next problem.
+  /// Drops this problem's compilations that have not begun. The next problem uses the binaries of
+  /// start_next().
   void end_problem();
 
   /// Whether binary() of a candidate of start() would not wait.

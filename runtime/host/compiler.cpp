@@ -64,7 +64,7 @@ std::string with_output(std::string sentence, const std::string& output) {
 }
 
 // Whether the compiler found an error at a line of a file: "kernel.cc:12:3: error: ". Its exit
-// status alone does not tell: it is 1 as well if the system kills cc1plus, if as or ld find the
+// status alone is not enough: it is 1 as well if the system kills cc1plus, if as or ld find the
 // disk full, or if memory or another limit is exhausted.
 bool blames_source(const std::string& output) {
   constexpr std::string_view kError = ": error: ";

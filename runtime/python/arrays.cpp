@@ -19,7 +19,7 @@ namespace nb = nanobind;
 namespace tunedgemm::python {
 namespace {
 
-/// What we cache per array type.
+/// The facts that we cache for each array type.
 struct Producer {
   PyTypeObject* type;
   const DlpackExchangeApi* exchange;

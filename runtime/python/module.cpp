@@ -1,6 +1,6 @@
 // The extension module tunedgemm._core: contexts, plans and matmul over the C interface. The
-// package tunedgemm (the Python files) adds what needs the producer of an array: outputs and
-// streams.
+// package tunedgemm (the Python files) adds outputs and streams, which the array's own library must
+// provide.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -201,7 +201,7 @@ std::string text_of(const tunedgemm_problem& problem) {
 
 class Plan {
  public:
-  /// Of a problem that tunedgemm_problem_parse() reads, for well-aligned buffers without C.
+  /// Plans a problem in the text of tunedgemm_problem_parse(), for well-aligned buffers without C.
   Plan(const std::string& text, nb::handle device, nb::handle policy, nb::handle name,
        nb::handle accepted_loss, nb::handle context) {
     constexpr tunedgemm_type kNone{};

@@ -238,9 +238,9 @@ tunedgemm_policy policy_of_name(std::string_view name) {
   return name == "fail" ? TUNEDGEMM_POLICY_FAIL : policy_of(name);
 }
 
-/// Which problems have a kernel, as their context answered. A problem without one is looked up
-/// again after 1 s, then 2, 4, ... 64 s. Threads may share it. Keeps the answers of kMostAnswers
-/// problems, as programs with rows of any number ask without end.
+/// Remembers which problems have a kernel. A problem without one is looked up again after 1 s, then
+/// 2, 4, ... 64 s. Threads may share it. Keeps the answers of kMostAnswers problems, since the
+/// number of rows may vary without end.
 class Answers {
  public:
   bool of(tunedgemm_context* context, const Call& call, tunedgemm_policy policy) {

@@ -54,7 +54,7 @@ struct View {
     return shape_text(std::span(sizes).first(static_cast<std::size_t>(dimensions)));
   }
 
-  // Of a matrix or a batch of matrices.
+  // Precondition: the view is a matrix or a batch of matrices.
   std::int64_t rows() const { return size(dimensions - 2); }
   std::int64_t columns() const { return size(dimensions - 1); }
 };

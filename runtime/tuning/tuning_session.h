@@ -57,8 +57,8 @@ class TuningSession {
   TuningSession(const TuningSession&) = delete;
   TuningSession& operator=(const TuningSession&) = delete;
 
-  /// The winner that tune() would return without measuring: one that suffices(). May compile one
-  /// kernel (renewed()).
+  /// The stored winner that makes tune() unnecessary (see suffices()). May compile one kernel
+  /// (renewed()).
   std::optional<Record> find_tuned(const CanonicalProblem& problem, const TuneOptions& options);
 
   /// A winner whose kernel template has changed, if the new template compiles to the same machine

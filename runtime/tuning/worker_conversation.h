@@ -37,7 +37,7 @@ namespace tunedgemm::internal {
 /// A program such as tune-all becomes a worker if this is its first argument.
 inline constexpr std::string_view kWorkerFlag = "--tuning-worker";
 
-/// What a worker opens.
+/// The device and cache that a worker opens.
 struct WorkerPlace {
   std::string backend;
   int ordinal = 0;

@@ -52,7 +52,7 @@ TuneResult flushed(Context& context, TuneResult result) {
   return result;
 }
 
-// What the lines before a request say.
+// The contents of the lines before a request.
 struct Preface {
   std::vector<std::string> candidates;
   std::optional<CanonicalProblem> next;

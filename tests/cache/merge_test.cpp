@@ -169,7 +169,7 @@ TEST_CASE("Merging conflicting files gives the same rows in any order, once or t
       merge(all, path(name));
     }
     CHECK(rows(all) == expected);
-    // The last two files first, in a cache of their own.
+    // Merge the last two files first, into another cache.
     merge(half, path(order[2]));
     merge(half, path(order[3]));
     fs::remove(all);

@@ -296,7 +296,7 @@ TEST_CASE("The view missing has the nearest tuned M of the same class and device
     put(sample::record(10));
     put(sample::record(150));  // the nearest by ratio, not by difference
     put(sample::record(60));
-    // Nearer ones of other classes, and on another device.
+    // These are nearer, but must not count: another class, another device.
     Record other = sample::record(101);
     other.problem = sample::changed(other.problem, [](Problem& problem) { problem.k = 1025; });
     put(other);

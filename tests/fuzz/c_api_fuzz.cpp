@@ -182,7 +182,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
             TUNEDGEMM_STATUS_INVALID_ARGUMENT);
 }
 
-// Asks with a struct_size of any value. The library writes as many bytes as it tells, or none.
+// Asks with a struct_size of any value. The library writes as many bytes as it reports, or none.
 void ask_for_info(Input& input, const tunedgemm_plan* plan) {
   std::array<unsigned char, sizeof(tunedgemm_plan_info)> untouched;
   untouched.fill(0xa5);

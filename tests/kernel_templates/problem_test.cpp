@@ -140,7 +140,7 @@ TEST_CASE("Sizes beyond 2^31 elements are well formed") {
   CHECK(span_elements(problem.d, problem.m, problem.n, 1) == std::int64_t{1} << 34);
 }
 
-TEST_CASE("The batch entries of D may be interleaved") {
+TEST_CASE("The matrices of a batched D may be interleaved") {
   Problem problem = make_problem(8, 16, 4, DataType::kF32, DataType::kF32, DataType::kF32);
   problem.batch = 3;
   problem.a.batch_stride = 32;
@@ -152,7 +152,7 @@ TEST_CASE("The batch entries of D may be interleaved") {
   CHECK_FALSE(why_not(problem).empty());
 }
 
-TEST_CASE("The alignment combines those of the address, the rows and the batch entries") {
+TEST_CASE("The alignment combines those of the address, the rows and the batch stride") {
   Matrix matrix{.type = DataType::kF16, .leading_dimension = 64, .batch_stride = 4};
   CHECK(alignment_class(0x1000, matrix, 1) == 16);
   CHECK(alignment_class(0x1004, matrix, 1) == 4);

@@ -106,7 +106,7 @@ TEST_CASE("wgmma's refusals of sizes name the size") {
   }
 }
 
-TEST_CASE("wgmma refuses interleaved batch entries") {
+TEST_CASE("wgmma refuses a batch of interleaved matrices") {
   Problem problem = batched(padded({}, {64, 64, 64}), 2);
   problem.a.leading_dimension = 192;
   problem.a.batch_stride = 64;  // interleaved row by row

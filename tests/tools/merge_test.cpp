@@ -21,8 +21,8 @@ std::string recovery_command_in(const std::string& text) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
-// Copies the shell's cache, which has one winner, into shards/, as so many files with a problem of
-// their own each.
+// Copies the shell's cache, which has one winner, `count` times into shards/, and gives each copy
+// another problem.
 void make_shards(const TunedShell& shell, int count) {
   const ProgramResult made = shell.run(
       "mkdir shards; for i in $(seq " + std::to_string(count) +

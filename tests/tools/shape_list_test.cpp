@@ -176,7 +176,7 @@ TEST_CASE("Lines that cannot be computed are skipped, unless all are") {
                         "left: 3 lines skipped, which cannot be computed: the element type "
                         "Float8_e4m3fnuz is not supported (1 line); the element type "
                         "c10::complex<float> is not supported (2 lines)"));
-  // What is written wrongly is an error, whatever the other lines are.
+  // A malformed line is an error, even beside lines that are skipped.
   REQUIRE_THROWS_WITH(parse_csv_shapes("f61,nn,8,8,8\nf16,nn,8,8,8\n"), ContainsSubstring("f61"));
 }
 

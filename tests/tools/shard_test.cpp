@@ -1,4 +1,4 @@
-// Shards of a work list, and the launchers that tell a process which one is its own.
+// Tests shards of a work list, and the launchers that number the processes.
 
 #include "tools/tune_all/shard.h"
 
@@ -42,7 +42,7 @@ constexpr std::array kVariables{"OMPI_COMM_WORLD_RANK",
                                 "JOB_COMPLETION_INDEX",
                                 "CUDA_VISIBLE_DEVICES"};
 
-// Of the launchers' variables, only these are set. An empty variable counts as not set.
+// Sets only these variables of the launchers. An empty variable counts as not set.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& set) {

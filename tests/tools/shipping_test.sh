@@ -30,7 +30,7 @@ for program in "${programs[@]}"; do
     cp -L "$library" "$root$library"
   done
 done
-# Runs a program of the root. /proc tells the library the features of the CPU, as in a container.
+# Runs a program of the root. The library reads the CPU's features from /proc, as in a container.
 run() {
   # shellcheck disable=SC2016  # the inner shell expands these
   env -i TUNEDGEMM_SYSTEM_CACHE=/opt/tunedgemm/model.db TUNEDGEMM_POLICY=stored \

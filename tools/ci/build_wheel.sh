@@ -6,7 +6,7 @@
 #
 # Python 3.12 or later makes one wheel for all these versions (cp312-abi3); an older one makes a
 # wheel for itself. The wheel is in build/wheels/. It needs a glibc as old as this system's libraries
-# do, which its name tells (manylinux_2_34: glibc 2.34 or later).
+# do; its name says which (manylinux_2_34: glibc 2.34 or later).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

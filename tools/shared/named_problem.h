@@ -28,7 +28,7 @@ struct FieldDescription {
   std::string_view name;
   std::string_view meaning;
 };
-/// Every field of a shape. In lists, the fields parallel and kv_heads tell how tensor parallelism
+/// Every field of a shape. In lists, the fields parallel and kv_heads say how tensor parallelism
 /// divides a layer; they do not change the shape.
 std::vector<FieldDescription> shape_fields();
 

@@ -43,7 +43,7 @@ std::optional<int> run_as_child(std::span<char* const> arguments) {
 // Breaks lines so that they fit the standard error's terminal. The text may come in pieces.
 class FittingLines {
  public:
-  // What can be written now. The last word of an unfinished line waits for its end.
+  // Returns the text to write now. The last word of an unfinished line waits for its end.
   std::string add(const std::string& text) {
     line_ += text;
     const std::string all = wrapped(line_, sentence_width(STDERR_FILENO));
@@ -115,7 +115,7 @@ void add_completions_option(CLI::App& app) {
       ->type_name(CLI::detail::join(shells, "|"));
 }
 
-// What is before the colon, the name of the program, is red.
+// The program's name, which ends at the colon, is red.
 void print_error(const std::string& text) {
   const std::string message = printable(text, Lines::kMany);
   const std::size_t end = message.find(':') + 1;

@@ -22,9 +22,8 @@ std::string csv_text(const std::vector<Json>& rows);
 /// The text as a cell, quoted if necessary, with inner quotes doubled (RFC 4180).
 std::string csv_cell(std::string_view text);
 
-/// What write_file() does with an existing file that is not empty. kReplaceResults replaces a file
-/// with the same kind of results: its first line, or in JSON its text up to the first colon, is
-/// that of the new text.
+/// The treatment of an existing file that is not empty. kReplaceResults replaces a file with the
+/// same kind of results: its first line, or in JSON its text up to the first colon, is the same.
 enum class IfThere { kRefuse, kReplaceResults };
 
 /// Writes JSON or CSV. Throws std::runtime_error if the file cannot be written, or may not be

@@ -151,7 +151,7 @@ class ListLines {
 
   bool is_empty() const { return computable_ + skipped_ == 0; }
 
-  // What a user should know. Throws std::invalid_argument if all lines were skipped.
+  // Remarks for the user. Throws std::invalid_argument if all lines were skipped.
   std::vector<std::string> remarks() const {
     std::vector<std::string> remarks;
     if (skipped_ > 0) {

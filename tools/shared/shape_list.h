@@ -8,8 +8,8 @@
 //         quotes. Lines of PyTorch's TunableOp (tunable_op.h) are shapes, too.
 //   JSON  An array of objects whose members are the fields. The name of the file ends in .json.
 //
-// What `tunedgemm export` writes as CSV or JSON is a list, too: fields about the winner are
-// ignored, and the field "problem" has the whole shape, which the other fields must not contradict.
+// The CSV or JSON of `tunedgemm export` is a list, too. Fields about the winner are ignored, and
+// the field "problem" has the whole shape, which the other fields must not contradict.
 //
 // All functions throw std::invalid_argument, naming the file and the CSV line or JSON entry.
 
@@ -20,7 +20,7 @@
 namespace tunedgemm::internal {
 
 /// Passes the fields of each line to `read`, and names the line if `read` throws. Lines that are
-/// NotComputable are skipped, unless all are; standard error tells how many, and why.
+/// NotComputable are skipped, unless all are; standard error says how many, and why.
 using ReadFields = std::function<void(const std::vector<Field>& fields)>;
 void read_list(const std::string& path, const ReadFields& read);
 std::vector<NamedProblem> parse_csv_shapes(std::string_view text);

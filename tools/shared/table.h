@@ -12,7 +12,7 @@ namespace tunedgemm::internal {
 enum class Align { kLeft, kRight };
 /// Where print_fitting() shows a column whose rows all have the same text.
 enum class Constant { kColumn, kHeading };
-/// What print_fitting() does with a column that is too wide.
+/// The treatment of a column that is too wide for print_fitting().
 enum class TooWide { kOmit, kWrap };
 
 struct Column {

@@ -10,7 +10,7 @@ namespace tunedgemm::internal {
 inline constexpr std::size_t kUsualWidth = 80;
 
 /// The number of characters that fit in a line of the terminal that the file descriptor is open on.
-/// If it is no terminal, or does not tell its width: $COLUMNS, else kUsualWidth.
+/// If it is no terminal, or its width is unknown: $COLUMNS, else kUsualWidth.
 std::size_t line_width(int descriptor);
 
 inline constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kOperation = "TunableOp_";
 constexpr std::string_view kAny = "*";  // an extent that varies, and what depends on it
 
-// PyTorch's names and ours. For f32 the name tells the numerics.
+// PyTorch's names and ours. For f32 the name implies the numerics.
 constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
     {"float", "f32"}, {"tf32", "tf32"},     {"bfx9", "f32"},           {"double", "f64"},
     {"Half", "f16"},  {"BFloat16", "bf16"}, {"Float8_e4m3fn", "e4m3"}, {"Float8_e5m2", "e5m2"}};
@@ -66,8 +66,8 @@ class ScaledOptions {
     return found == words_.end() || found + 1 == words_.end() ? otherwise : *(found + 1);
   }
 
-  // Throws NotComputable. "rw" and "swz" tell of ROCm's scales, "ast" and "bst" of the kinds of
-  // NVIDIA's.
+  // Throws NotComputable. "rw" and "swz" describe ROCm's scales, "ast" and "bst" the kinds
+  // of NVIDIA's.
   void check() const {
     if (value("rw", "0") != "0" || value("ast", "0") == "1" || value("bst", "0") == "1") {
       throw NotComputable("scales for each row are not supported");
@@ -133,7 +133,7 @@ std::vector<Field> fields_of_tunable_op(std::span<const std::string> cells) {
     fields.push_back({"batch", take()});
   }
   const bool is_batched = has_field(fields, "batch");
-  // Of BLAS's A, B and C: the names of ours, and the elements of a row or column in memory.
+  // For each of BLAS's A, B and C: our names, and the elements of a row or column in memory.
   const std::tuple<std::vector<const char*>, std::vector<const char*>, std::string> matrices[] = {
       {{"ldb"}, {"batch_stride_b"}, transpositions[1] == 'n' ? n : k},
       {{"lda"}, {"batch_stride_a"}, transpositions[0] == 'n' ? k : m},

@@ -349,7 +349,7 @@ Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
       }
     }
   });
-  // What is left if all devices have failed; it may be in the cache.
+  // If all devices have failed, shapes are left. Their winners may be in the cache.
   for (auto turn = queue.take(0); turn; turn = queue.take(0)) {
     tune(0, *turn);
   }

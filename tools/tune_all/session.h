@@ -44,8 +44,8 @@ struct Session {
   std::string device_failure;  ///< the error of a device that failed, else empty
 };
 
-/// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `is_tuned` tells for
-/// each shape whether the cache already has its winner; a missing element means no.
+/// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `is_tuned` says
+/// for each shape whether the cache already has its winner; a missing element means no.
 ///
 /// Each context has a device of its own, all of the same kind, and the same cache file. The devices
 /// take shapes as they become free, in the order of tuning_order. If one fails, the others go on.

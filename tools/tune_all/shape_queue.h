@@ -21,7 +21,7 @@ std::vector<std::size_t> tuning_order(std::span<const NamedProblem> shapes, bool
 /// Thread-safe.
 class ShapeQueue {
  public:
-  /// Hands out `order`, the numbers from 0 in any order. `is_tuned` tells for each number whether
+  /// Hands out `order`, the numbers from 0 in any order. `is_tuned` says for each number whether
   /// that shape already has a winner; a missing element means no.
   ShapeQueue(std::vector<std::size_t> order, const std::vector<bool>& is_tuned,
              std::size_t devices);

@@ -94,7 +94,7 @@ std::optional<Launched> rank() {
   return std::nullopt;
 }
 
-// What belongs to one shard as a whole: a shape, or a layer with the first shapes of its ladder.
+// The unit that shards do not divide: a shape, or a layer with the first shapes of its ladder.
 struct Unit {
   std::vector<std::size_t> shapes;
   std::optional<std::size_t> layer;

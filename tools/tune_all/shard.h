@@ -20,13 +20,13 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-/// The part of this process, as a launcher's environment tells it.
+/// The part of this process, from a launcher's environment.
 struct Launched {
   std::string by;  ///< the variables that were read: "SLURM_PROCID of SLURM_STEP_NUM_TASKS"
   std::size_t index = 0;
-  std::optional<std::size_t> count;       ///< Kubernetes does not tell it
+  std::optional<std::size_t> count;       ///< unknown under Kubernetes
   std::optional<std::size_t> local_rank;  ///< among the processes of this machine
-  std::size_t local_count = 1;            ///< their number, as far as the launcher tells it
+  std::size_t local_count = 1;            ///< their number, if the launcher sets it
 };
 
 /// Reads the variables of Open MPI, MPICH and Intel MPI, torchrun, srun, Slurm job arrays and
@@ -37,7 +37,7 @@ struct Launched {
 std::optional<Launched> launched();
 
 /// The shard that the option --shard names: "2/8"; "auto" as launched; "auto/8" as launched, and
-/// the launcher does not tell the number. Throws std::invalid_argument.
+/// the launcher does not set the number. Throws std::invalid_argument.
 Shard parse_shard(const std::string& text, const std::optional<Launched>& launched);
 
 /// The N of "1/N", the text of the option --audit. Throws std::invalid_argument.

@@ -18,8 +18,8 @@ struct WorkRequest {
   std::string m_ladder;  ///< values of M for each layer of the lists: a number list, or "auto"
   std::int64_t tensor_parallel = 1;  ///< devices that share each layer of the lists
   std::string m, n, k;               ///< number lists; all three or none
-  /// Of the m, n, k shapes, which default to f32 and nn, and of the lines that leave them out: each
-  /// of the types and layouts makes a shape. One that is of no use is an error.
+  /// Each type with each layout makes a shape of an m, n, k shape (default: f32 and nn) and of a
+  /// list's line that leaves them out. Types or layouts that nothing uses are an error.
   std::vector<std::string> types, layouts;
   std::vector<Field> further_fields;
   bool from_requests = false;

@@ -94,7 +94,7 @@ std::string seconds_text(double seconds) {
 
 constexpr std::size_t kNearest = 3;
 
-// What a tuning would cost, by those before.
+// An estimate of a tuning's cost, from earlier tunings.
 std::string cost_text(const std::vector<WinnerWithState>& winners, const DeviceIdentity& device) {
   double seconds = 0;
   std::size_t tunings = 0;

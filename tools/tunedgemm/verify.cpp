@@ -49,7 +49,7 @@ struct Verified {
   std::string verdict;
 };
 
-// The problems with a winner of this device that are in the lists, each once.
+// The distinct problems of the lists that have a winner on this device.
 std::vector<CanonicalProblem> problems_of(Context& context, LayerList& layers) {
   std::vector<CanonicalProblem> problems;
   for (const Record& winner : context.store().winners()) {

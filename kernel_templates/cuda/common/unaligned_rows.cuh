@@ -20,7 +20,7 @@ __host__ __device__ constexpr int strip_pitch(int columns, int element_bytes) {
 }
 
 // The most columns of a strip that evenly divide `columns`, a multiple of 16, and whose 16 rows fit
-// in so many bytes.
+// in `bytes`.
 __host__ __device__ constexpr int strip_columns(int columns, int bytes, int element_bytes) {
   int strip = columns;
   while (columns % strip != 0 || 16 * strip_pitch(strip, element_bytes) > bytes) {

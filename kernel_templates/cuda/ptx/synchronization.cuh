@@ -25,7 +25,8 @@ __device__ __forceinline__ void launch_dependents() {
 }
 
 // griddepcontrol.wait: waits until all previous kernels have ended and their writes are visible.
-// Until then, a kernel must not access global memory (except in wgmma/claim_cluster_id.cuh).
+// Until then a kernel must not read what they may still write, nor write what they may still use.
+// It may prefetch to the L2 cache, since their writes go through it, too.
 __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

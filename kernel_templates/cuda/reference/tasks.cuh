@@ -1,5 +1,5 @@
-// The tasks of this folder's kernels, which the host writes to the workspace, and the expected
-// value of an element of D, given its accumulator. This file is plain C++, like element.cuh.
+// The structs with which the host tells this folder's kernels their tasks, through the workspace;
+// and the expected element of D for an accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
 #include "activation.cuh"
@@ -7,7 +7,7 @@
 
 namespace reference {
 
-// The distances between neighbouring rows, columns and batch entries of a matrix, in elements.
+// The distances between neighbouring rows, columns and batch indices, in elements.
 struct Strides {
   long long row, column, batch;
 };

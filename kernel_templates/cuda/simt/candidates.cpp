@@ -38,7 +38,7 @@ constexpr int kMostBlocksOnSm = 4;
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
 
 /// The numbers of split-K slices worth trying, up to `most`: a few powers of two, and the numbers
-/// with which the CTAs fill all SMs once, twice or more often.
+/// whose CTAs fill every SM a whole number of times.
 std::vector<int> splits(std::int64_t tiles, std::int64_t most, const DeviceLimits& limits) {
   const std::int64_t fill = limits.sm_count / std::max<std::int64_t>(tiles, 1);
   std::vector<int> counts{1};

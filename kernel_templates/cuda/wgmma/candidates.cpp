@@ -124,7 +124,7 @@ bool has_good_width(const Problem& requested, const Problem& problem, const Wgmm
 
 /// Whether this number of epilogue stages is worth trying. One stage in place of two may leave
 /// shared memory for one more stage of A and B. The additional stage helps if copies begin too late
-/// and the split-K slice is long enough, but the store of D takes longer. cycles_ahead() tells how
+/// and the split-K slice is long enough, but the store of D takes longer. cycles_ahead() says how
 /// early copies begin. If they begin much too late, only one epilogue stage is tried; if a little
 /// too late, one and two; otherwise only two. Stores without TMA always use two.
 bool has_good_stages(const WgmmaShape& shape, std::int64_t k_tiles_of_slice,

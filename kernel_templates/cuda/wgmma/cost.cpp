@@ -63,7 +63,7 @@ constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
 // D's rows are not aligned for them, elements one by one.
 constexpr double kUnalignedRows = 4, kRuns = 2.5, kElements = 20;
 constexpr int kRun = 4;
-// C and the bias of so many elements of a thread are loaded together (epilogue.cuh).
+// A thread loads C and the bias of this many elements together (epilogue.cuh).
 constexpr int kLoadsInFlight = 8;
 
 double products_cycles(const WgmmaShape& shape) {

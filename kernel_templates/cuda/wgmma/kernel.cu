@@ -44,8 +44,8 @@
 //
 // Cost: shared memory for stages * block_k * (block_m + block_n) elements, and 2 KiB *
 // epilogue_stages per consumer warp; block_m * block_n / (128 * consumers) accumulators per thread
-// (with ping_pong, block_m * block_n / 128; with promoted sums, block_n / 2 more). An SM therefore
-// runs only one CTA: the kernel trades occupancy for register tiles.
+// (with ping_pong, block_m * block_n / 128; with promoted accumulators, block_n / 2 more). An SM
+// therefore runs only one CTA: the kernel trades occupancy for register tiles.
 //
 //   nvcc -std=c++20 -arch=sm_90a -cubin kernel_templates/cuda/wgmma/kernel.cu
 

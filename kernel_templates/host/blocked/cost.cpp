@@ -13,7 +13,7 @@ double widening_cycles(DataType type) {
   return is_fp8(type) ? 2.0 : size_bytes(type) < 4 ? 1.2 : 0.0;
 }
 
-// Cycles to pack an element of A or B. `adjacent` tells whether neighbours in the packed block are
+// Cycles to pack an element of A or B. `adjacent` says whether neighbours in the packed block are
 // neighbours in the matrix, too. `run` elements are read from adjacent addresses. If the matrix
 // exceeds the second-level cache, every run and every byte costs more.
 double packing_cycles(const Matrix& matrix, bool adjacent, double run, double matrix_bytes,

@@ -430,7 +430,7 @@ void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 const char* tunedgemm_status_name(tunedgemm_status status);
 
-#define TUNEDGEMM_VERSION_MAJOR 0 /**< Of this header (Semantic Versioning). */
+#define TUNEDGEMM_VERSION_MAJOR 0 /**< The major version of this header (Semantic Versioning). */
 #define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */
 #define TUNEDGEMM_VERSION_PATCH 0 /**< Of this header. */
 /** The version of the library that runs, such as "0.1.0". Never NULL. */

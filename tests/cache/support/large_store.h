@@ -17,13 +17,13 @@ CanonicalProblem problem(int number);
 /// problems are numbered from 0. Precondition: a store has created the file, which has no winners.
 void fill(const std::filesystem::path& path, int winners);
 
-/// What add_garbage() has added or changed.
+/// The rows that add_garbage() has added or changed.
 struct Garbage {
   int void_winners = 0, replaced_winners = 0, kernels = 0;
 };
-/// Adds an old driver to a file from fill(). Of ten problems, one has only a winner of that driver;
-/// one has a void winner of that driver, too, and eight a usable one, with as many trials as the
-/// others. There are binaries of a compiler that no winner and no device has.
+/// Gives a file from fill() winners of an old driver. One problem in ten has only such a winner,
+/// another has a void one besides its own, and the other eight a usable one, with as many trials.
+/// Also adds binaries of a compiler that no winner and no device has.
 Garbage add_garbage(const std::filesystem::path& path, int winners);
 
 }  // namespace tunedgemm::internal::large_store

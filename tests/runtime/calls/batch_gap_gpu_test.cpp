@@ -1,5 +1,5 @@
-// Tests that a batched call reads nothing between the batch entries of an operand. No memory is
-// mapped there.
+// Tests that a batched call reads nothing between the matrices of an operand. No memory is mapped
+// there.
 
 #include <dlfcn.h>
 
@@ -110,7 +110,7 @@ class Operand {
 
 }  // namespace
 
-TEST_CASE("A batched call reads nothing between the batch entries of padded operands", "[gpu]") {
+TEST_CASE("A batched call reads nothing between the matrices of padded operands", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU_CONTEXT(context);
   Device& device = context->device();
   const Device::Current current(device);

@@ -1,4 +1,4 @@
-// What the environment sets for contexts that do not say otherwise, and where messages go.
+// Tests settings that contexts take from the environment by default, and the log.
 
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ class [[nodiscard]] CollectedLog {
   Messages messages_;
 };
 
-// What the function writes to standard error.
+// Returns the function's output to standard error.
 template <class Function>
 std::string standard_error_of(const Function& function) {
   const TemporaryFolder folder;

@@ -29,7 +29,7 @@ class CompilingDevice final : public PlainDevice {
   Compiler compiler_;
 };
 
-// What the cache has for the call.
+// The records that the cache has for the call.
 enum Contents : unsigned {
   kNothing = 0,
   kWinner = 1,

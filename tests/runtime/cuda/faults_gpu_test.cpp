@@ -59,7 +59,7 @@ class Faults {
     is_watching_ = false;
     return calls_;
   }
-  /// What a call of the function returns; CUDA_SUCCESS: the driver is called.
+  /// The result of a call of the function; CUDA_SUCCESS: the driver is called.
   cuda::CUresult error_of(const char* function) {
     const std::scoped_lock lock(mutex_);
     if (!is_watching_) {

@@ -79,8 +79,8 @@ TEST_CASE("Broken candidates, and a compiler that crashes, cost one trial each o
   const TemporaryFolder folder;
   const CanonicalProblem problem =
       canonical(make_problem(256, 512, 1024, DataType::kF16, DataType::kF16, DataType::kF16));
-  // Breaking kernels does not change which candidates are tried, so a sound tuning tells which
-  // these are. The six with the shortest predicted times are broken.
+  // Breaking kernels does not change which candidates are tried, so a sound tuning finds the list.
+  // The six with the shortest predicted times are broken.
   const auto sound = context_with_worker(folder.path() / "sound.db");
   REQUIRE(tune(*sound, problem).record);
   std::vector<TrialRecord> trials = trials_of(*sound, problem);

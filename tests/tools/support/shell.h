@@ -22,9 +22,8 @@ class Shell {
   /// Runs the command line in the folder with $TUNEDGEMM_CACHE = cache().
   ProgramResult run(const std::string& command_line) const;
 
-  /// The same on a terminal of its own with so many columns. The output has what the program writes
-  /// to standard error, too. When it first contains `interrupt_at`, unless that is empty, Ctrl-C is
-  /// typed.
+  /// The same on a terminal of its own of this width. The output includes standard error. When it
+  /// first contains `interrupt_at`, unless that is empty, Ctrl-C is typed.
   ProgramResult run_on_terminal(const std::string& command_line, unsigned short columns,
                                 const std::string& interrupt_at = "") const;
 
