@@ -87,7 +87,7 @@ class Walk {
     rest_.insert(rest_.begin(), names.begin(), names.end());
   }
 
-  // Whether the folder is the file's own, or above it, depends on the names that are left.
+  // If at most one name is left, this is the file's own folder, else one above it.
   std::string check_folder() {
     if (stat(at_.c_str(), &folder_) != 0) {
       return at_.string() + " cannot be examined: " + std::strerror(errno);

@@ -29,8 +29,8 @@ tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index);
 /// The key may contain any numbers; the sentence names the first invalid one.
 CheckedCall checked_call(const CallKey& key);
 
-/// Sets the members that the text names (problem_grammar.h). The struct is unchanged if the text is
-/// refused; also refused is a field that the struct does not hold.
+/// Sets the members that the text names (problem_grammar.h). Refuses a field that the struct does
+/// not hold, too. The struct is unchanged if the text is refused.
 void parse(const char* text, tunedgemm_problem* problem);
 /// The text of a problem that is well formed.
 std::string text_of(const tunedgemm_problem* problem);

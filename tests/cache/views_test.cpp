@@ -70,7 +70,7 @@ fs::path make_database(const fs::path& folder) {
     problem.a.leading_dimension += 8;
   });
   put(quick, {sample::trial(128, 5)});
-  // Not the fastest in its finals, as its remark says.
+  // This winner was not the fastest in its finals, as its remark says.
   Record old = sample::record(2048, 50);
   old.toolchain = {"nvrtc 12.4", "535.1"};
   put(old, {sample::trial(128, 50), sample::trial(64, 49)});

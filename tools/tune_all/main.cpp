@@ -412,7 +412,7 @@ ExitStatus run(CommandLine line) {
     std::cerr << shard_text(shard, part.work.shapes.size(), elsewhere, shapes, line.results)
               << '\n';
   }
-  // Not called earlier, so that a signal ends the reading of a long list at once.
+  // Called only now, so that a signal ends the reading of a long list at once.
   note_interrupts();
   const ExitStatus status = tune_all(line, part.work, contexts, results ? &*results : nullptr);
   // Each waits for its worker to end.

@@ -148,7 +148,7 @@ void erase_lone_devices(Winners& winners, const std::string& file,
   }
 }
 
-// Those in both files first, by the ratio of their times, the greatest differences first.
+// Winners of both files come first, by the ratio of their times, the greatest differences first.
 std::vector<Difference> differences_of(const Winners& a, const Winners& b) {
   std::vector<Difference> differences;
   for (const auto& [key, winner] : a) {

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// So many files have a line each; more have a line of progress and the summary.
+// Up to this many files have a line each; more have a line of progress and the summary.
 constexpr std::size_t kFewFiles = 4;
 
 struct MergeOptions {
