@@ -103,6 +103,7 @@ Problem transposed(const Problem& problem);
 class CanonicalProblem {
  public:
   CanonicalProblem() = default;  ///< without elements
+  // NOLINTNEXTLINE(google-explicit-constructor): it is a Problem, wherever one is read
   operator const Problem&() const { return problem_; }
   const Problem* operator->() const { return &problem_; }
   friend bool operator==(const CanonicalProblem&, const CanonicalProblem&) = default;
