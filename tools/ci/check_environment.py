@@ -12,7 +12,8 @@ Otherwise a set-uid program would let its caller choose what is executed.
 import pathlib
 import re
 import sys
-import tempfile
+
+from source_rule import run
 
 LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools"]
 SUFFIXES = {".h", ".hpp", ".c", ".cpp"}
@@ -46,44 +47,22 @@ def violations(root: pathlib.Path) -> list[str]:
     return found
 
 
-def self_test() -> int:
-    """Checks one violation of each kind, and valid files."""
-    wrong = {
-        "cache/a.cpp": 'const char* a = std::getenv("HOME");',
-        "runtime/host/b.cpp": 'const char* b = secure_getenv("CXX");',
-        "runtime/c.cpp": "posix_spawnp(&child, name, 0, 0, arguments, 0);",
-        "runtime/d.cpp": "posix_spawn(&child, name, 0, 0, arguments, environ);",
-        "tools/tunedgemm/e.cpp": "const auto e = fs::temp_directory_path();",
-        "tools/shared/f.cpp": 'std::system("ls");',
-        "tuner/g.h": 'inline FILE* g() { return popen("ls", "r"); }',
-    }
-    right = {
-        ENVIRONMENT_SOURCE: "char** all = environ;",
-        "cache/h.cpp": 'const std::string h = environment("HOME");  // not getenv',
-        "tools/examples/i.cpp": 'std::getenv("HOME");',
-        "tests/runtime/j.cpp": 'std::getenv("HOME");',
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in (wrong | right).items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text + "\n", encoding="utf-8")
-        seen = {line.split(":")[0] for line in violations(root)}
-    missed, false = set(wrong) - seen, seen - set(wrong)
-    for name in sorted(missed):
-        print(f"missed: {name}: {wrong[name]}")
-    for name in sorted(false):
-        print(f"false alarm: {name}: {right[name]}")
-    return 1 if missed or false else 0
-
-
-def main() -> int:
-    if sys.argv[1:] == ["--self-test"]:
-        return self_test()
-    found = violations(pathlib.Path(__file__).resolve().parents[2])
-    print("\n".join(found) if found else f"only {ENVIRONMENT_SOURCE} reads the environment")
-    return 1 if found else 0
-
+# For the self-test: a violation of each kind, and valid files.
+WRONG = {
+    "cache/a.cpp": 'const char* a = std::getenv("HOME");',
+    "runtime/host/b.cpp": 'const char* b = secure_getenv("CXX");',
+    "runtime/c.cpp": "posix_spawnp(&child, name, 0, 0, arguments, 0);",
+    "runtime/d.cpp": "posix_spawn(&child, name, 0, 0, arguments, environ);",
+    "tools/tunedgemm/e.cpp": "const auto e = fs::temp_directory_path();",
+    "tools/shared/f.cpp": 'std::system("ls");',
+    "tuner/g.h": 'inline FILE* g() { return popen("ls", "r"); }',
+}
+RIGHT = {
+    ENVIRONMENT_SOURCE: "char** all = environ;",
+    "cache/h.cpp": 'const std::string h = environment("HOME");  // not getenv',
+    "tools/examples/i.cpp": 'std::getenv("HOME");',
+    "tests/runtime/j.cpp": 'std::getenv("HOME");',
+}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(violations, WRONG, RIGHT, f"only {ENVIRONMENT_SOURCE} reads the environment"))

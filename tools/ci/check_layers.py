@@ -15,7 +15,8 @@ import pathlib
 import posixpath
 import re
 import sys
-import tempfile
+
+from source_rule import run
 
 LAYERS = ["kernel_templates", "cache", "tuner", "runtime", "tools", "tests"]
 FOLDERS = {
@@ -121,63 +122,41 @@ def violations(root: pathlib.Path) -> list[str]:
     return found
 
 
-def self_test() -> int:
-    """Checks one violation of each kind, and valid files."""
-    wrong = {
-        "kernel_templates/a.h": '#include "cache/store.h"',
-        "cache/b.cpp": '#include "tuner/tune.h"',
-        "cache/c.cpp": '#include "store.h"',
-        "cache/d.cpp": "#include <tuner/tune.h>",
-        "cache/sqlite/aa.cpp": '#include "cache/tables/rows.h"',
-        "tuner/e.cpp": "#include <sqlite3.h>",
-        "tuner/f.cpp": "  #  include <cuda.h>",
-        "runtime/host/g.cpp": "#include <nvrtc.h>",
-        "runtime/h.cpp": "#include <sqlite3.h>",
-        "runtime/tuning/z.cpp": '#include "runtime/context/context.h"',
-        "tools/examples/i.cpp": '#include "runtime/context/context.h"',
-        "kernel_templates/cuda/j.cu": "#include <cuda_fp16.h>",
-        "tools/shared/k.h": '#include "tests/support/catch.h"',
-        "cache/l.h": '#include "tunedgemm/tunedgemm.h"',
-        "cache/tables/v.cpp": "#include <sqlite3.h>",
-        "tools/tunedgemm/w.cpp": '#include "cache/tables/winner_rows.h"',
-        "tuner/m.cpp": "#include <spdlog/spdlog.h>",
-        "kernel_templates/cuda/common/n.cuh": "#include <cuda/std/array>",
-        "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/cuda/geometry.h"',
-        "kernel_templates/problem/activation.h": '#include "kernel_templates/problem/problem.h"',
-        "kernel_templates/host/common/x.h": '#include "../../problem/problem.h"',
-    }
-    right = {
-        "kernel_templates/cuda/mma/o.cu": '#include "../common/number.cuh"',
-        "kernel_templates/cuda/common/y.cuh": '#include "../../problem/activation.h"',
-        "kernel_templates/cuda/mma/family.cpp": '#include "kernel_templates/cuda/mma/shape.h"',
-        "kernel_templates/host/blocked/p.cc": '#include <cmath>\n#include "../common/number.h"',
-        "cache/sqlite/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',
-        "runtime/cuda/r.cpp": '#include <cuda.h>\n#include "tuner/tune.h"',
-        "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context/context.h"',
-        "tools/examples/t.cpp": "#include <tunedgemm/tunedgemm.hpp>\n#include <vector>",
-        "tests/cache/u_test.cpp": '#include "tests/support/catch.h"\n#include "cache/store.h"',
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        for name, text in (wrong | right).items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text + "\n", encoding="utf-8")
-        seen = {line.split(":")[0] for line in violations(root)}
-    missed, false = set(wrong) - seen, seen - set(wrong)
-    for name in sorted(missed):
-        print(f"missed: {name}: {wrong[name]}")
-    for name in sorted(false):
-        print(f"false alarm: {name}: {right[name]}")
-    return 1 if missed or false else 0
-
-
-def main() -> int:
-    if sys.argv[1:] == ["--self-test"]:
-        return self_test()
-    found = violations(pathlib.Path(__file__).resolve().parents[2])
-    print("\n".join(found) if found else "every include follows the rule")
-    return 1 if found else 0
-
+# For the self-test: a violation of each kind, and valid files.
+WRONG = {
+    "kernel_templates/a.h": '#include "cache/store.h"',
+    "cache/b.cpp": '#include "tuner/tune.h"',
+    "cache/c.cpp": '#include "store.h"',
+    "cache/d.cpp": "#include <tuner/tune.h>",
+    "cache/sqlite/aa.cpp": '#include "cache/tables/rows.h"',
+    "tuner/e.cpp": "#include <sqlite3.h>",
+    "tuner/f.cpp": "  #  include <cuda.h>",
+    "runtime/host/g.cpp": "#include <nvrtc.h>",
+    "runtime/h.cpp": "#include <sqlite3.h>",
+    "runtime/tuning/z.cpp": '#include "runtime/context/context.h"',
+    "tools/examples/i.cpp": '#include "runtime/context/context.h"',
+    "kernel_templates/cuda/j.cu": "#include <cuda_fp16.h>",
+    "tools/shared/k.h": '#include "tests/support/catch.h"',
+    "cache/l.h": '#include "tunedgemm/tunedgemm.h"',
+    "cache/tables/v.cpp": "#include <sqlite3.h>",
+    "tools/tunedgemm/w.cpp": '#include "cache/tables/winner_rows.h"',
+    "tuner/m.cpp": "#include <spdlog/spdlog.h>",
+    "kernel_templates/cuda/common/n.cuh": "#include <cuda/std/array>",
+    "kernel_templates/cuda/simt/shape.h": '#include "kernel_templates/cuda/geometry.h"',
+    "kernel_templates/problem/activation.h": '#include "kernel_templates/problem/problem.h"',
+    "kernel_templates/host/common/x.h": '#include "../../problem/problem.h"',
+}
+RIGHT = {
+    "kernel_templates/cuda/mma/o.cu": '#include "../common/number.cuh"',
+    "kernel_templates/cuda/common/y.cuh": '#include "../../problem/activation.h"',
+    "kernel_templates/cuda/mma/family.cpp": '#include "kernel_templates/cuda/mma/shape.h"',
+    "kernel_templates/host/blocked/p.cc": '#include <cmath>\n#include "../common/number.h"',
+    "cache/sqlite/q.cpp": '#include <sqlite3.h>\n#include "kernel_templates/problem/problem.h"',
+    "runtime/cuda/r.cpp": '#include <cuda.h>\n#include "tuner/tune.h"',
+    "tools/tunedgemm/s.cpp": '#include <CLI/CLI.hpp>\n#include "runtime/context/context.h"',
+    "tools/examples/t.cpp": "#include <tunedgemm/tunedgemm.hpp>\n#include <vector>",
+    "tests/cache/u_test.cpp": '#include "tests/support/catch.h"\n#include "cache/store.h"',
+}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(violations, WRONG, RIGHT, "every include follows the rule"))
