@@ -3,10 +3,10 @@
 // DeviceEvaluator: compiles, checks and times candidates on a real device. It makes no decisions:
 // tuner/ decides which candidates to try and how to judge the samples.
 //
-// It uses its own memory for the operands, with poison in every unused byte (operands.h). It
-// keeps several copies of the operands, if memory allows, so that launches do not find their inputs
-// in a cache. The reference implementation (kernel_templates/cuda/reference)
-// shares no arithmetic with the candidates; only the linked-in kernel uses its activations.
+// It uses its own memory for the operands, with poison in every unused byte (operands.h). It keeps
+// several copies of the operands, if memory allows, so that launches do not find their inputs in a
+// cache. The reference implementation (kernel_templates/cuda/reference) shares no arithmetic with
+// the candidates; only the linked-in kernel uses its activations.
 
 #include <chrono>
 #include <memory>

@@ -214,7 +214,7 @@ class Plan {
         refuse("the problem '" + text + "' has no " + field + "; add " + field + "=...");
       }
     }
-    text_of(problem_);
+    text_of(problem_);  // refuses a problem that is not valid before a device is opened
     scalars_.activation = problem_.activation, scalars_.numerics = problem_.numerics;
     const Context* const given = context_or_none(context);
     tunedgemm_buffers buffers;

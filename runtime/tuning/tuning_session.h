@@ -72,10 +72,10 @@ class TuningSession {
   /// winner. Throws DeviceError.
   TuneResult tune(const CanonicalProblem& problem, const TuneOptions& options,
                   double lease_wait_seconds = kLeaseWaitSeconds);
-  /// Like tune(), for a problem for which the caller has just found no winner. Looks
-  /// again only if a winner may have been stored meanwhile. `tuned_before` is the value of tuned()
-  /// before the caller's look-up; the lease reports winners of other processes. Logs a warning,
-  /// once, if the budget is too small to decide.
+  /// Like tune(), for a problem for which the caller has just found no winner. Looks again only if
+  /// a winner may have been stored meanwhile. `tuned_before` is the value of tuned() before the
+  /// caller's look-up; the lease reports winners of other processes. Logs a warning, once, if the
+  /// budget is too small to decide.
   TuneResult tune_missing(const CanonicalProblem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
