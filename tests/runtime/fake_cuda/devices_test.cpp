@@ -19,6 +19,7 @@
 #include "tests/runtime/fake_cuda/fake_nvml.h"
 #include "tests/runtime/support/c_program.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 #include "tunedgemm/tunedgemm.h"
 
 namespace tunedgemm::internal::fake_cuda {
@@ -150,6 +151,9 @@ TEST_CASE("A missing device is refused with a message") {
 }
 
 TEST_CASE("A forked child is refused its parent's GPU without any call of the driver") {
+  if (!kCanForkBesideThreads) {
+    TUNEDGEMM_SKIP(kWhyNoForkBesideThreads);
+  }
   const FakeGpu gpu;
   tunedgemm_context* const context = open_by_c(0);
   REQUIRE(context != nullptr);

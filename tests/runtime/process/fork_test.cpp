@@ -106,19 +106,11 @@ class Busy {
   std::vector<std::thread> threads_;
 };
 
-// With a sanitizer, a child may hang if other threads of the parent allocate: unlike malloc, the
-// sanitizers' allocators do not take their locks before fork().
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCanForkBesideThreads = false;
-#else
-constexpr bool kCanForkBesideThreads = true;
-#endif
-
 }  // namespace
 
 TEST_CASE("A child creates and destroys contexts while the parent's threads are running") {
   if (!kCanForkBesideThreads) {
-    TUNEDGEMM_SKIP("the sanitizer's allocator hangs in a child of a process with threads");
+    TUNEDGEMM_SKIP(kWhyNoForkBesideThreads);
   }
   const TemporaryFolder folder;
   const std::string cache = folder.path() / "cache.db";
@@ -142,7 +134,7 @@ TEST_CASE("A child creates and destroys contexts while the parent's threads are 
 
 TEST_CASE("A context of the parent is refused in the child, and may be destroyed") {
   if (!kCanForkBesideThreads) {
-    TUNEDGEMM_SKIP("the sanitizer's allocator hangs in a child of a process with threads");
+    TUNEDGEMM_SKIP(kWhyNoForkBesideThreads);
   }
   const TemporaryFolder folder;
   const std::string cache = folder.path() / "cache.db";
@@ -200,6 +192,9 @@ TEST_CASE("A process can exit with a context that it has not destroyed") {
 }
 
 TEST_CASE("A call without a context works in a child, and in its child") {
+  if (!kCanForkBesideThreads) {
+    TUNEDGEMM_SKIP(kWhyNoForkBesideThreads);
+  }
   const TemporaryFolder folder;
   const auto multiply = [] {
     Matrices matrices;
