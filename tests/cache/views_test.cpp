@@ -411,14 +411,12 @@ TEST_CASE("Every query in the documentation runs and finds something") {
   const TemporaryFolder folder;
   const auto path = make_database(folder.path());
   int queries = 0;
-  for (const char* page : {"README.md", "cache/README.md", "tools/README.md"}) {
-    for (const std::string& sql : fences(read_file(root() / page), "sql")) {
-      const auto outcome = query(path, sql);
-      INFO(page << "\n" << sql << "\n" << outcome.output);
-      CHECK(outcome.status == 0);
-      CHECK_FALSE(outcome.output.empty());
-      ++queries;
-    }
+  for (const std::string& sql : fences(read_file(root() / "cache/README.md"), "sql")) {
+    const auto outcome = query(path, sql);
+    INFO(sql << "\n" << outcome.output);
+    CHECK(outcome.status == 0);
+    CHECK_FALSE(outcome.output.empty());
+    ++queries;
   }
   CHECK(queries >= 5);
 }
