@@ -229,7 +229,7 @@ void Screening::try_one(const SelectedCandidate& selected, Spilling spilling) {
 // machine one compilation can take longer than a small budget. A caller that tunes in its own
 // process waits for a result of its call, and has another kernel for it: the budget holds.
 void Screening::try_stopped_again() {
-  if (!leaders_.empty() || !lacked_time() || task_.options.crash_cost == CrashCost::kCaller) {
+  if (!leaders_.empty() || !lacked_time() || !task_.options.in_worker()) {
     return;
   }
   for (const SelectedCandidate& announced : announced_) {

@@ -53,7 +53,7 @@ class [[nodiscard]] InFlight {
   InFlight& operator=(const InFlight&) = delete;
 
  private:
-  bool marks() const { return task_.options.crash_cost == CrashCost::kCaller; }
+  bool marks() const { return !task_.options.in_worker(); }
 
   const Task& task_;
   int exceptions_;

@@ -174,7 +174,7 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
   if (!crashes.empty()) {
     trial_log.write_at_once();
   }
-  const bool is_alone = options.crash_cost == CrashCost::kCaller;
+  const bool is_alone = !options.in_worker();
   const bool only_those_that_ran = !is_alone && crashes.size() >= kMostCrashesOfWorkers;
   if (only_those_that_ran) {
     keep_those_that_ran(ranking);

@@ -31,9 +31,6 @@ struct Progress {
   double best_us = 0;       ///< 0 until a candidate has been timed
 };
 
-/// The process that a crash ends: the caller's process, or a worker that can be restarted.
-enum class CrashCost { kCaller, kWorker };
-
 struct TuneOptions {
   Rigor rigor = Rigor::kNormal;
   Budget budget;
@@ -59,14 +56,16 @@ struct TuneOptions {
   /// result replaces any winner. If it is cancelled, its outcomes are kept, but it yields no
   /// winner.
   bool force = false;
-  /// Sets after how many crashes tuning stops (tuner/crashes.h); see also kOnlyCompileSeconds.
-  CrashCost crash_cost = CrashCost::kCaller;
-  /// May be empty. Called with a candidate before it is loaded, checked or timed, and with the
-  /// seconds after which it counts as hung. Called with null when loading, checking or timing has
-  /// ended.
+  /// Given in a worker (in_worker()), for the process that restarts the worker after a crash.
+  /// Called with a candidate before it is loaded, checked or timed, and with the seconds after
+  /// which it counts as hung. Called with null when loading, checking or timing has ended.
   std::function<void(const Candidate*, double seconds)> on_candidate;
   /// A candidate counts as hung after the cost model's estimate plus this many seconds; 0: 30.
   double candidate_seconds = 0;
+
+  /// Whether a crash ends only a worker, not the caller's process. Decides after how many crashes
+  /// tuning stops (tuner/crashes.h); see also kOnlyCompileSeconds.
+  bool in_worker() const { return on_candidate != nullptr; }
 };
 
 struct Tuning {

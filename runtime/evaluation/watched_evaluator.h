@@ -12,7 +12,7 @@ namespace tunedgemm::internal {
 /// its trials. Used by one thread.
 class WatchedEvaluator final : public Evaluator {
  public:
-  /// Calls `options.on_candidate`, which must not be empty.
+  /// Calls `options.on_candidate`. Precondition: options.in_worker().
   WatchedEvaluator(Evaluator& watched, const Problem& problem, const TuneOptions& options);
 
   void set_compile_deadline(double seconds) override { watched_.set_compile_deadline(seconds); }

@@ -47,10 +47,10 @@ void choose_launch(Device& device, Store& store, const TuneOptions& options, Tun
       .seconds = search_limits_of(options.rigor, options.budget).seconds - record.spent_seconds,
       .cancelled = options.cancelled};
   std::optional<AtWork> at_work;
-  if (options.on_candidate) {
+  if (options.in_worker()) {
     at_work.emplace(options, candidate, seconds_until_hung(options, winner, kMostLaunchesOfRace));
   }
-  const bool marks = options.crash_cost == CrashCost::kCaller;
+  const bool marks = !options.in_worker();
   if (marks) {
     const TrialRecord mark = race_mark(crashes_among(store.trials(key)));
     store.mark_in_flight(key, mark.family, mark.config, mark.family_fingerprint);
@@ -264,7 +264,7 @@ TuneResult TuningSession::measure(const CanonicalProblem& problem, const TuneOpt
       DeviceEvaluator evaluator(device_, store_, problem, compiler,
                                 options.in_background ? kBackgroundMemory : 1);
       std::optional<WatchedEvaluator> watched;
-      if (options.on_candidate) {
+      if (options.in_worker()) {
         watched.emplace(evaluator, problem, options);
       }
       Evaluator& used = watched ? static_cast<Evaluator&>(*watched) : evaluator;

@@ -33,7 +33,6 @@ bool redirect_standard_streams() {
 }
 
 void connect(const Caller& caller, TuneOptions& options) {
-  options.crash_cost = CrashCost::kWorker;
   options.on_progress = [&](const Progress& progress) { caller.send(to_line(progress)); };
   options.cancelled = [&] { return caller.has_spoken(); };
   options.on_candidate = [&](const Candidate* candidate, double seconds) {

@@ -310,7 +310,7 @@ TEST_CASE("If every compilation exceeds the budget, a worker gives one the time 
   Bench bench;
   bench.device.stops_compilers = true;
   bench.options.budget.seconds = 5;
-  bench.options.crash_cost = CrashCost::kWorker;
+  bench.options.on_candidate = [](const Candidate*, double) {};
   Behaviour slow;
   slow.compile_seconds = 20;
   SECTION("and it wins") {
@@ -330,7 +330,7 @@ TEST_CASE("If every compilation exceeds the budget, a worker gives one the time 
     CHECK_THAT(tuning.failure, Catch::Matchers::ContainsSubstring("(--budget-seconds)"));
   }
   SECTION("while a call is not delayed") {
-    bench.options.crash_cost = CrashCost::kCaller;
+    bench.options.on_candidate = nullptr;
     bench.add(slow, 3);
     CHECK_FALSE(bench.run().record);
     CHECK(bench.device.now < 6);
@@ -480,7 +480,7 @@ TEST_CASE("After two candidates that crashed a process no third one is tried") {
 
 TEST_CASE("After five worker crashes only candidates that ran before are tried") {
   Bench bench;
-  bench.options.crash_cost = CrashCost::kWorker;
+  bench.options.on_candidate = [](const Candidate*, double) {};
   bench.add({100, 50, 40});
   const Rejection crashed{Reason::kCrashed, ""};
   for (const int number : {3, 4, 5, 6}) {
