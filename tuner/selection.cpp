@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "tuner/crashes.h"
 #include "tuner/neighbours.h"
 
 namespace tunedgemm::internal {
@@ -240,33 +241,25 @@ std::optional<Instance> baseline_of(std::span<const Instance> ranked, const Fami
   return instance == ranked.end() ? std::nullopt : std::optional(*instance);
 }
 
-}  // namespace
-
-Knowledge knowledge_of(const Ranking& ranking) {
-  Knowledge knowledge;
-  knowledge.ranked = ranking.ranked;
-  knowledge.earlier = ranking.earlier;
-  knowledge.retry = ranking.retry;
-  return knowledge;
+// Whether the candidate was timed in an earlier tuning.
+bool has_run(const Candidate& candidate, std::span<const TrialRecord> earlier) {
+  return std::ranges::any_of(earlier, [&](const TrialRecord& trial) {
+    return trial.measurement && !trial.rejection && key_of(trial) == key_of(candidate);
+  });
 }
 
-Ranking rank(const Task& task, const SearchLimits& search_limits) {
+Selection selection_of(const Ranking& ranking, const Task& task,
+                       const SearchLimits& search_limits) {
   const auto& [key, limits, evaluator, store, options] = task;
   const auto& [problem, device, toolchain] = key;
-  Ranking ranking;
-  ranking.earlier = store.trials(key);
-  ranking.retry = options.force ? Retry::kAllButCrashes : Retry::kUnbuilt;
   const bool all = options.candidates.empty();
-  ranking.ranked =
-      all ? ranked_candidates(problem, limits) : instances_of(options.candidates, task);
   Knowledge knowledge = knowledge_of(ranking);
   knowledge.default_candidate =
       options.default_candidate ? instantiate(problem, *options.default_candidate, limits).value()
       : all                     ? ranking.ranked.front()
                                 : default_candidate(problem, limits);
   if (!all) {
-    ranking.selection = select_given(knowledge);
-    return ranking;
+    return select_given(knowledge);
   }
   const std::vector<Record> near =
       store.neighbours(problem, device, kNearBySize * search_limits.neighbours);
@@ -281,7 +274,36 @@ Ranking rank(const Task& task, const SearchLimits& search_limits) {
   }
   knowledge.seeds = seeds;
   knowledge.baseline = baseline_of(ranking.ranked, baseline_family(limits.backend));
-  ranking.selection = select(knowledge, search_limits);
+  return select(knowledge, search_limits);
+}
+
+}  // namespace
+
+Knowledge knowledge_of(const Ranking& ranking) {
+  Knowledge knowledge;
+  knowledge.ranked = ranking.ranked;
+  knowledge.earlier = ranking.earlier;
+  knowledge.retry = ranking.retry;
+  return knowledge;
+}
+
+Ranking rank(const Task& task, const SearchLimits& search_limits) {
+  const TuneOptions& options = task.options;
+  Ranking ranking;
+  ranking.earlier = task.store.trials(task.key);
+  ranking.crashes = crashes_among(ranking.earlier);
+  ranking.only_those_that_ran =
+      options.in_worker() && ranking.crashes.size() >= kMostCrashesOfWorkers;
+  ranking.retry = options.force ? Retry::kAllButCrashes : Retry::kUnbuilt;
+  ranking.ranked = options.candidates.empty() ? ranked_candidates(task.key.problem, task.limits)
+                                              : instances_of(options.candidates, task);
+  ranking.selection = selection_of(ranking, task, search_limits);
+  if (ranking.only_those_that_ran) {
+    std::erase_if(ranking.selection.candidates, [&](const SelectedCandidate& selected) {
+      return !has_run(selected.ranked.candidate, ranking.earlier);
+    });
+    ranking.selection.spilling.clear();
+  }
   return ranking;
 }
 

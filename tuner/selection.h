@@ -71,7 +71,10 @@ Selection select_given(const Knowledge& knowledge);
 struct Ranking {
   std::vector<Instance> ranked;      ///< legal candidates, in the model's or the given order
   std::vector<TrialRecord> earlier;  ///< outcomes for the same problem on this device
+  std::vector<TrialRecord> crashes;  ///< those of `earlier`
   Retry retry = Retry::kUnbuilt;
+  /// After too many crashes of workers, `selection` has only candidates that were timed before.
+  bool only_those_that_ran = false;
   Selection selection;
 };
 

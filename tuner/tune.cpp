@@ -136,22 +136,6 @@ std::vector<Instance> first_candidates(const CanonicalProblem& next, const Task&
   return first;
 }
 
-// Used after too many crashes. Removes all candidates that were not timed in an earlier tuning.
-void keep_those_that_ran(Ranking& ranking) {
-  const auto has_run = [&](const SelectedCandidate& selected) {
-    const Candidate& candidate = selected.ranked.candidate;
-    return std::any_of(
-        ranking.earlier.begin(), ranking.earlier.end(), [&](const TrialRecord& trial) {
-          return trial.family == candidate.family->name() && trial.config == candidate.config &&
-                 trial.family_fingerprint == candidate.family->fingerprint() && trial.measurement &&
-                 !trial.rejection;
-        });
-  };
-  std::erase_if(ranking.selection.candidates,
-                [&](const SelectedCandidate& selected) { return !has_run(selected); });
-  ranking.selection.spilling.clear();
-}
-
 }  // namespace
 
 Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluator, Store& store,
@@ -168,18 +152,13 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
 
   // 0. Rank: the default, neighbours' winners, and the cost model's best.
   report(task, Phase::kRank, 0, 0, 0);
-  Ranking ranking = rank(task, search_limits);
+  const Ranking ranking = rank(task, search_limits);
+  const std::vector<TrialRecord>& crashes = ranking.crashes;
   trial_log.adopt(ranking.selection.rejected);
-  const std::vector<TrialRecord> crashes = crashes_among(ranking.earlier);
   if (!crashes.empty()) {
     trial_log.write_at_once();
   }
-  const bool is_alone = !options.in_worker();
-  const bool only_those_that_ran = !is_alone && crashes.size() >= kMostCrashesOfWorkers;
-  if (only_those_that_ran) {
-    keep_those_that_ran(ranking);
-  }
-  if (is_alone || ranking.selection.candidates.empty()) {
+  if (!options.in_worker() || ranking.selection.candidates.empty()) {
     tuning.failure = why_stopped(crashes);
   }
   if (!tuning.failure.empty()) {
@@ -189,7 +168,7 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
   // 1. Compile, 2. check and 3. screen each candidate, then variants of the best tiles.
   Screening screening(task, search_limits, time_budget, trial_log, seconds);
   Screening::Refine refine_best;
-  if (options.candidates.empty() && !only_those_that_ran && search_limits.refinements > 0) {
+  if (options.candidates.empty() && !ranking.only_those_that_ran && search_limits.refinements > 0) {
     refine_best = [&](std::span<const Instance> fastest) {
       return refine(knowledge_of(ranking), fastest, ranking.selection.candidates, search_limits);
     };
@@ -223,7 +202,7 @@ Tuning tune(const TuningKey& key, const DeviceLimits& limits, Evaluator& evaluat
     record.candidates_legal = static_cast<int>(ranking.ranked.size());
     const std::string neighbour = evaluator.neighbour();
     record.complete =
-        screening.tried_all() && finals.enough && !only_those_that_ran && neighbour.empty();
+        screening.tried_all() && finals.enough && !ranking.only_those_that_ran && neighbour.empty();
     record.remark = joined_remarks(
         joined_remarks(remark_of(decision, finalists, record, finals), remark_on(crashes)),
         why_shared(neighbour));
