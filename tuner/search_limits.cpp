@@ -1,6 +1,7 @@
 #include "tuner/search_limits.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 
 #include "kernel_templates/base/number_text.h"
@@ -13,59 +14,23 @@ namespace {
 // At most one candidate in this many is reserved for refinement.
 constexpr int kCandidatesPerRefinement = 4;
 
-SearchLimits search_limits_of(Rigor rigor) {
-  constexpr int kAll = std::numeric_limits<int>::max();
-  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-  switch (rigor) {
-    case Rigor::kModel:
-      return {.seconds = 5,
-              .candidates = 6,
-              .refinements = 0,
-              .variants_of_one_tile = 1,
-              .neighbours = 2,
-              .finalists = 2,
-              .minimum_rounds = 5,
-              .maximum_rounds = 7,
-              .finals_seconds = 0.1};
-    case Rigor::kQuick:
-      return {.seconds = 5,
-              .candidates = 12,
-              .refinements = 4,
-              .variants_of_one_tile = 2,
-              .neighbours = 2,
-              .finalists = 4,
-              .minimum_rounds = 7,
-              .maximum_rounds = 11,
-              .finals_seconds = 0.3};
-    case Rigor::kNormal:
-      break;
-    case Rigor::kExhaustive:
-      return {.seconds = kUnlimited,
-              .candidates = kAll,
-              .refinements = 0,
-              .variants_of_one_tile = kAll,
-              .skips_hopeless = false,
-              .neighbours = 8,
-              .finalists = 16,
-              .minimum_rounds = 9,
-              .maximum_rounds = 51,
-              .finals_seconds = 4};
-  }
-  return {.seconds = 30,
-          .candidates = 28,
-          .refinements = 8,
-          .variants_of_one_tile = 2,
-          .neighbours = 4,
-          .finalists = 8,
-          .minimum_rounds = 7,
-          .maximum_rounds = 25,
-          .finals_seconds = 0.4};
-}
+constexpr int kAll = std::numeric_limits<int>::max();
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+// clang-format off
+constexpr SearchLimits kLimitsOfRigors[] = {
+    // seconds, candidates, refinements, variants_of_one_tile, skips_hopeless, neighbours,
+    // finalists, minimum_rounds, maximum_rounds, finals_seconds
+    {5,          6,    0, 1,    true,  2,  2,  5, 7,  0.1},  // kModel
+    {5,          12,   4, 2,    true,  2,  4,  7, 11, 0.3},  // kQuick
+    {30,         28,   8, 2,    true,  4,  8,  7, 25, 0.4},  // kNormal
+    {kUnlimited, kAll, 0, kAll, false, 8,  16, 9, 51, 4},    // kExhaustive
+};
+// clang-format on
 
 }  // namespace
 
 SearchLimits search_limits_of(Rigor rigor, const Budget& budget) {
-  SearchLimits search_limits = search_limits_of(rigor);
+  SearchLimits search_limits = kLimitsOfRigors[static_cast<std::size_t>(rigor)];
   if (budget.seconds > 0) {
     search_limits.seconds = budget.seconds;
   }
