@@ -24,8 +24,8 @@ constexpr double kFractionOfFullClock = 0.9;
 constexpr double kLongestCompilation = 24 * 3600;
 
 // Equal problems are verified with equal inputs, so that a tuning can be repeated.
-std::uint64_t seed_for(const Problem& problem) {
-  return std::stoull(fingerprint(canonical(problem)).substr(0, 16), nullptr, 16);
+std::uint64_t seed_for(const CanonicalProblem& problem) {
+  return std::stoull(fingerprint(problem).substr(0, 16), nullptr, 16);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ class DeviceEvaluator::DeviceTrial final : public Trial {
   TimedLaunch timed_;  ///< without a kernel until the first sample
 };
 
-DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const Problem& problem,
+DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const CanonicalProblem& problem,
                                  std::shared_ptr<CandidateCompiler> compiler, double memory_share)
     : device_(device),
       problem_(problem),

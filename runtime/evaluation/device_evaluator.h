@@ -20,7 +20,7 @@
 
 namespace tunedgemm::internal {
 
-/// Evaluates candidates for one canonical problem with M, N, batch >= 1. Used by one thread. Device
+/// Evaluates candidates for one problem with M, N, batch >= 1. Used by one thread. Device
 /// and store must outlive the evaluator, and the evaluator must outlive its trials. If the device
 /// is lost (a kernel makes an illegal access or never ends), members throw DeviceError, and the
 /// process cannot use the device any more.
@@ -29,7 +29,7 @@ class DeviceEvaluator final : public Evaluator {
   /// Compiles with `compiler`, or with one of its own if that is null. Throws
   /// DeviceError(kOutOfMemory) if the operands do not fit into the fraction `memory_share` (0 to 1)
   /// of the free memory.
-  DeviceEvaluator(Device& device, Store& store, const Problem& problem,
+  DeviceEvaluator(Device& device, Store& store, const CanonicalProblem& problem,
                   std::shared_ptr<CandidateCompiler> compiler = nullptr, double memory_share = 1);
   ~DeviceEvaluator() override;
   DeviceEvaluator(const DeviceEvaluator&) = delete;
@@ -62,7 +62,7 @@ class DeviceEvaluator final : public Evaluator {
   class DeviceTrial;
 
   Device& device_;
-  Problem problem_;
+  CanonicalProblem problem_;
   Scalars scalars_;
   std::shared_ptr<CandidateCompiler> compiler_;
   class Verifier* verifier_ = nullptr;  ///< owned by runner_

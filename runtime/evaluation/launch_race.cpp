@@ -67,7 +67,7 @@ std::vector<Variant> checked(std::span<const Instance> instances, const Binary& 
 LaunchRace race(Device& device, Store& store, std::span<const Instance> instances,
                 const Binary& binary, const LaunchRaceBudget& budget) {
   const double begin = now_seconds();
-  DeviceEvaluator evaluator(device, store, instances.front().problem);
+  DeviceEvaluator evaluator(device, store, canonical(instances.front().problem));
   std::vector<Variant> variants = checked(instances, binary, device, evaluator);
   std::vector<Contender*> contenders;
   contenders.reserve(variants.size());

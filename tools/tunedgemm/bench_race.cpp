@@ -32,7 +32,7 @@ struct RacedKernel {
 
 class BenchRace {
  public:
-  BenchRace(Context& context, const Problem& problem, const BenchRaceOptions& options)
+  BenchRace(Context& context, const CanonicalProblem& problem, const BenchRaceOptions& options)
       : context_(context),
         problem_(problem),
         options_(options),

@@ -50,7 +50,8 @@ bool is(const Checked& checked, Reason reason) {
   return rejection != nullptr && rejection->reason == reason;
 }
 
-Problem plain(std::int64_t m, std::int64_t n, std::int64_t k, DataType type = DataType::kF32) {
+CanonicalProblem plain(std::int64_t m, std::int64_t n, std::int64_t k,
+                       DataType type = DataType::kF32) {
   const bool integers = type == DataType::kS8;
   const DataType d = integers ? DataType::kS32 : type == DataType::kF64 ? type : DataType::kF32;
   return canonical(make_problem(m, n, k, type, type, d));
@@ -95,7 +96,7 @@ TEST_CASE("a correct kernel passes for any length of K") {
   for (const DataType type :
        {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
     for (const std::int64_t k : {1, 1000, 16384, 16385, 1000000}) {
-      const Problem problem = plain(3, 5, k, type);
+      const CanonicalProblem problem = plain(3, 5, k, type);
       INFO(to_text(problem));
       const Checked checked = check(problem, Flaw::kNone);
       INFO(text(checked));
@@ -108,7 +109,7 @@ TEST_CASE("an omitted tile along K is detected for any length of K") {
   for (const DataType type :
        {DataType::kF64, DataType::kF32, DataType::kF16, DataType::kE4M3, DataType::kS8}) {
     for (const std::int64_t k : {16, 512, 16384, 16385, 200000}) {
-      const Problem problem = plain(3, 30, k, type);
+      const CanonicalProblem problem = plain(3, 30, k, type);
       INFO(to_text(problem));
       CHECK(is(check(problem, Flaw::kLeavesOutKTile), Reason::kWrongResult));
     }
@@ -147,7 +148,7 @@ TEST_CASE("an element that is not written, or is NaN, is detected") {
 }
 
 TEST_CASE("an element that is not written is detected after a correct kernel has written it") {
-  const Problem problem = plain(33, 65, 10);
+  const CanonicalProblem problem = plain(33, 65, 10);
   PlainDevice device(problem, Flaw::kNone);
   TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
   const LoopKernel right(problem, Flaw::kNone), wrong(problem, Flaw::kLeavesElementOut);
@@ -178,7 +179,7 @@ class RecordingKernel final : public CompiledKernel {
 }  // namespace
 
 TEST_CASE("a timing uses the workspace that a later check has enlarged") {
-  const Problem problem = plain(8, 8, 8);
+  const CanonicalProblem problem = plain(8, 8, 8);
   PlainDevice device(problem, Flaw::kNone);
   TrialRunner runner(device, make_host_verifier(2), problem, test_seed());
   const RecordingKernel first(problem), second(problem);
@@ -194,7 +195,7 @@ TEST_CASE("a timing uses the workspace that a later check has enlarged") {
 
 TEST_CASE("a NaN is detected in elements that the reference does not sample") {
   // More elements than the reference samples.
-  const Problem problem = plain(3000, 2100, 1);
+  const CanonicalProblem problem = plain(3000, 2100, 1);
   CHECK(is(check(problem, Flaw::kLeavesElementOut), Reason::kWrongResult));
   CHECK(passes(check(problem, Flaw::kNone)));
 }
@@ -223,7 +224,7 @@ TEST_CASE("a workspace that does not fit in memory is a temporary rejection") {
 }
 
 TEST_CASE("a tuning that may take part of the memory takes no more") {
-  const Problem problem = plain(64, 64, 64);
+  const CanonicalProblem problem = plain(64, 64, 64);
   PlainDevice device(problem, Flaw::kNone);
   const double free = static_cast<double>(device.free_memory_bytes());
   CHECK_THROWS_AS(TrialRunner(device, make_host_verifier(2), problem, test_seed(), 1e4 / free),
@@ -245,7 +246,7 @@ TEST_CASE("a failed launch is a rejection with the device's message") {
 }
 
 TEST_CASE("DeviceEvaluator compiles announced candidates once and uses the binary in every trial") {
-  const Problem problem = plain(16, 16, 16);
+  const CanonicalProblem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kNone);
   const std::unique_ptr<Store> store = memory_store();
   DeviceEvaluator evaluator(device, *store, problem);
@@ -339,7 +340,7 @@ struct TuningsInARow {
 
   DeviceEvaluator evaluator() { return {device, *store, problem, compiler}; }
 
-  const Problem problem = plain(64, 64, 64);
+  const CanonicalProblem problem = plain(64, 64, 64);
   DeviceWithGate device;
   const std::unique_ptr<Store> store = memory_store();
   const std::shared_ptr<CandidateCompiler> compiler =
@@ -350,7 +351,7 @@ struct TuningsInARow {
 
 TEST_CASE(
     "DeviceEvaluator does not compile forgotten candidates, but again those announced again") {
-  const Problem problem = plain(64, 64, 64);
+  const CanonicalProblem problem = plain(64, 64, 64);
   DeviceWithGate device(problem);
   const auto store = memory_store();
   DeviceEvaluator evaluator(device, *store, problem);
@@ -428,7 +429,7 @@ TEST_CASE("A compilation for the next problem that fails for want of something i
 }
 
 TEST_CASE("DeviceEvaluator keeps what it compiled for the next problem") {
-  const Problem problem = plain(16, 16, 16);
+  const CanonicalProblem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kNone);
   const std::unique_ptr<Store> store = memory_store();
   const Instance candidate = default_candidate(problem, device.limits());
@@ -504,7 +505,7 @@ TEST_CASE("Processes with the same folder find each other's binaries") {
 }
 
 TEST_CASE("DeviceEvaluator forwards the compiler's message") {
-  const Problem problem = plain(16, 16, 16);
+  const CanonicalProblem problem = plain(16, 16, 16);
   PlainDevice device(problem, Flaw::kDoesNotCompile);
   const std::unique_ptr<Store> store = memory_store();
   DeviceEvaluator evaluator(device, *store, problem);
@@ -515,7 +516,7 @@ TEST_CASE("DeviceEvaluator forwards the compiler's message") {
 }
 
 TEST_CASE("sampling covers every position of a tile and stays within its budget") {
-  const Problem problem = plain(4096, 4096, 4096);
+  const CanonicalProblem problem = plain(4096, 4096, 4096);
   const reference::Sampling sampling = sampling_for(problem, 1e10, 4 << 20, test_seed());
   CHECK(sampling.row_step % 2 == 1);
   CHECK(sampling.first_row + (sampling.rows - 1) * sampling.row_step < 4096);
