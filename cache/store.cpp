@@ -46,7 +46,7 @@ void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
 std::vector<Record> winners_near(Archive& archive, decltype(find_neighbours)& find_problems,
                                  const CanonicalProblem& problem, const DeviceIdentity& device,
                                  int count) {
-  return no_throw(archive, std::vector<Record>(), [&] {
+  return no_throw(archive, [&] {
     const std::string device_fingerprint = fingerprint(device);
     std::vector<Record> winners;
     archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
@@ -114,33 +114,29 @@ std::unique_ptr<Store> Store::open(const StoreOptions& options) {
 }
 
 StoreHealth Store::health() const {
-  Archive& archive = *archive_;
-  return no_throw(archive, StoreHealth(), [&] { return archive.health(); });
+  return no_throw(*archive_, [&] { return archive_->health(); });
 }
 
 StoreState Store::state() const {
-  Archive& archive = *archive_;
-  return no_throw(archive, StoreState::kMemoryOnly, [&] { return archive.state(); });
+  return no_throw(
+      *archive_, [&] { return archive_->state(); }, StoreState::kMemoryOnly);
 }
 
 std::int64_t Store::unsaved_winners() const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::int64_t{0}, [&] { return archive.unsaved_winners(); });
+  return no_throw(*archive_, [&] { return archive_->unsaved_winners(); });
 }
 
 std::filesystem::path Store::path() const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::filesystem::path(), [&] { return archive.path(); });
+  return no_throw(*archive_, [&] { return archive_->path(); });
 }
 
 std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::optional<Hit>(), [&] {
+  return no_throw(*archive_, [&] {
     const DeviceIdentity& device = key.device;
     const Toolchain& toolchain = key.toolchain;
     const CanonicalProblem& target = key.problem;
     const WinnerKey winner_key{fingerprint(target), fingerprint(device)};
-    const IsCurrent is_current = is_current_in(archive);
+    const IsCurrent is_current = is_current_in(*archive_);
     const auto hit_among = [&](std::vector<Record> winners) {
       std::optional<Hit> hit;
       sort_for(toolchain, winners);
@@ -151,7 +147,7 @@ std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits)
           continue;
         }
         Instantiation instance =
-            archive.family(record.family)->instantiate(target, record.config, limits);
+            archive_->family(record.family)->instantiate(target, record.config, limits);
         if (instance) {
           const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
           hit = Hit{std::move(record), match, std::move(instance).value()};
@@ -160,29 +156,28 @@ std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits)
       }
       return hit;
     };
-    archive.count_lookup();
-    std::optional<Hit> hit = hit_among(archive.known_winners(winner_key));
+    archive_->count_lookup();
+    std::optional<Hit> hit = hit_among(archive_->known_winners(winner_key));
     if (!hit) {
-      hit = hit_among(archive.look_up_winners(winner_key));
+      hit = hit_among(archive_->look_up_winners(winner_key));
     }
-    archive.note_toolchain(winner_key.device, device, toolchain);
+    archive_->note_toolchain(winner_key.device, device, toolchain);
     return hit;
   });
 }
 
 std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
                                                    const DeviceLimits& limits) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::optional<OutdatedWinner>(), [&] {
+  return no_throw(*archive_, [&] {
     const DeviceIdentity& device = key.device;
     const Toolchain& toolchain = key.toolchain;
     const CanonicalProblem& target = key.problem;
     std::vector<Record> winners =
-        archive.look_up_winners({fingerprint(target), fingerprint(device)});
+        archive_->look_up_winners({fingerprint(target), fingerprint(device)});
     sort_for(toolchain, winners);
     std::optional<OutdatedWinner> outdated;
     for (Record& record : winners) {
-      const Family* family = archive.family(record.family);
+      const Family* family = archive_->family(record.family);
       if (family == nullptr || record.problem != target || record.device != device ||
           record.toolchain.compiler != toolchain.compiler) {
         continue;
@@ -192,7 +187,7 @@ std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
         continue;
       }
       const TuningKey key_of_winner{target, device, record.toolchain};
-      archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+      archive_->read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
         if (auto binary = find_binary_of_winner(connection, key_of_winner)) {
           const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
           record.family_fingerprint = family->fingerprint();
@@ -210,21 +205,19 @@ std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
 }
 
 void Store::renew(const OutdatedWinner& winner) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
+  no_throw(*archive_, [&] {
     const Record& record = winner.hit.record;
-    archive.write(
-        [key = TuningKey{record.problem, record.device, record.toolchain},
-         family = record.family_fingerprint, source = fingerprint(winner.hit.winner.source())](
-            sqlite::Connection& connection) { renew_winner(connection, key, family, source); },
-        Archive::Otherwise::kForget);
-    archive.forget_found();
+    const TuningKey key{record.problem, record.device, record.toolchain};
+    archive_->write(work_of(renew_winner, key, record.family_fingerprint,
+                            fingerprint(winner.hit.winner.source())),
+                    Archive::Otherwise::kForget);
+    archive_->forget_found();
   });
 }
 
 std::vector<Record> Store::winners(const CanonicalProblem& problem,
                                    const DeviceIdentity& device) const {
-  return no_throw(*archive_, std::vector<Record>(), [&] {
+  return no_throw(*archive_, [&] {
     return archive_->look_up_winners({fingerprint(problem), fingerprint(device)});
   });
 }
@@ -241,7 +234,7 @@ std::vector<Record> Store::distant_neighbours(const CanonicalProblem& problem,
 
 std::vector<TunedProblem> Store::tuned_at_other_m(const CanonicalProblem& problem,
                                                   const DeviceIdentity& device) const {
-  return no_throw(*archive_, std::vector<TunedProblem>(), [&] {
+  return no_throw(*archive_, [&] {
     const std::string device_fingerprint = fingerprint(device);
     std::vector<TunedProblem> tuned;
     archive_->read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
@@ -260,16 +253,14 @@ std::vector<TunedProblem> Store::tuned_at_other_m(const CanonicalProblem& proble
 }
 
 std::vector<DeviceIdentity> Store::similar_devices(const DeviceIdentity& device) const {
-  return no_throw(*archive_, std::vector<DeviceIdentity>(), [&] {
+  return no_throw(*archive_, [&] {
     std::vector<DeviceIdentity> similar;
-    archive_->read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      for (DeviceIdentity& other : read_similar_devices(connection, device)) {
-        if (std::ranges::find(similar, other) == similar.end()) {
-          similar.push_back(std::move(other));
-        }
+    for (DeviceIdentity& other :
+         archive_->read_all(Archive::Having::kTables, read_similar_devices, device)) {
+      if (std::ranges::find(similar, other) == similar.end()) {
+        similar.push_back(std::move(other));
       }
-      return false;
-    });
+    }
     std::ranges::stable_sort(similar, {}, [&](const DeviceIdentity& other) {
       return std::tuple(other.name != device.name, std::abs(other.units - device.units),
                         std::abs(other.clock_mhz - device.clock_mhz),
@@ -285,12 +276,11 @@ std::int64_t Store::changes() const {
 }
 
 std::int64_t Store::refresh() {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.write_surplus_requests();
-    archive.refresh();
+  no_throw(*archive_, [&] {
+    archive_->write_surplus_requests();
+    archive_->refresh();
   });
-  return archive.changes();
+  return archive_->changes();
 }
 
 std::int64_t Store::lookups() const {
@@ -308,21 +298,18 @@ std::optional<Binary> Store::find_binary(const Source& source, const Toolchain& 
 
 std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolchain& toolchain,
                                                int architecture, std::string_view compiler) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::vector<StoredBinary>(), [&] {
+  return no_throw(*archive_, [&] {
     const KernelKey key = kernel_key(source, toolchain, architecture);
     FoundKernels all;
-    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+    archive_->read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
       FoundKernels stored = find_kernels(connection, key);
       std::move(stored.sound.begin(), stored.sound.end(), std::back_inserter(all.sound));
       std::move(stored.damaged.begin(), stored.damaged.end(), std::back_inserter(all.damaged));
       return false;  // a later file may have the binary of `compiler`
     });
     for (const KernelKey& damaged : all.damaged) {
-      if (archive.note_damaged_binary(damaged)) {
-        archive.write(
-            [damaged](sqlite::Connection& connection) { delete_kernel(connection, damaged); },
-            Archive::Otherwise::kForget);
+      if (archive_->note_damaged_binary(damaged)) {
+        archive_->write(work_of(delete_kernel, damaged), Archive::Otherwise::kForget);
       }
     }
     std::stable_partition(all.sound.begin(), all.sound.end(),
@@ -333,29 +320,24 @@ std::vector<StoredBinary> Store::find_binaries(const Source& source, const Toolc
 
 void Store::put_binary(const Source& source, const Toolchain& toolchain, int architecture,
                        const Binary& binary) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.write([key = kernel_key(source, toolchain, architecture),
-                   binary](sqlite::Connection& connection) { put_kernel(connection, key, binary); },
-                  Archive::Otherwise::kWriteLater);
-    archive.count_change();
+  no_throw(*archive_, [&] {
+    archive_->write(work_of(put_kernel, kernel_key(source, toolchain, architecture), binary),
+                    Archive::Otherwise::kWriteLater);
+    archive_->count_change();
   });
 }
 
 void Store::forget_binary(const Source& source, const Toolchain& toolchain, int architecture) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.write([key = kernel_key(source, toolchain, architecture)](
-                      sqlite::Connection& connection) { delete_kernel(connection, key); },
-                  Archive::Otherwise::kWriteLater);
+  no_throw(*archive_, [&] {
+    archive_->write(work_of(delete_kernel, kernel_key(source, toolchain, architecture)),
+                    Archive::Otherwise::kWriteLater);
   });
 }
 
 std::string Store::find_probe(std::string_view key) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::string(), [&] {
+  return no_throw(*archive_, [&] {
     std::string text;
-    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
+    archive_->read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
       text = internal::find_probe(connection, std::string(key));
       return !text.empty();
     });
@@ -364,95 +346,72 @@ std::string Store::find_probe(std::string_view key) const {
 }
 
 void Store::put_probe(std::string_view key, std::string_view text) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.write([key = std::string(key), text = std::string(text)](
-                      sqlite::Connection& connection) { set_probe(connection, key, text); },
-                  Archive::Otherwise::kWriteLater);
+  no_throw(*archive_, [&] {
+    archive_->write(work_of(set_probe, std::string(key), std::string(text)),
+                    Archive::Otherwise::kWriteLater);
   });
 }
 
 void Store::note_request(const CanonicalProblem& problem, const DeviceIdentity& device,
                          std::int64_t calls, std::string_view name) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.pending().add_request({problem, calls, std::string(name)}, device);
+  no_throw(*archive_, [&] {
+    archive_->pending().add_request({problem, calls, std::string(name)}, device);
   });
 }
 
 void Store::add_name(const CanonicalProblem& problem, const DeviceIdentity& device,
                      std::string_view name) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.pending().add_name({fingerprint(problem), fingerprint(device)}, std::string(name));
+  no_throw(*archive_, [&] {
+    archive_->pending().add_name({fingerprint(problem), fingerprint(device)}, std::string(name));
   });
 }
 
 void Store::flush() {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] { archive.write_pending(); });
+  no_throw(*archive_, [&] { archive_->write_pending(); });
 }
 
 std::vector<Request> Store::requests(const DeviceIdentity& device) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::vector<Request>(), [&] {
-    archive.write_pending();
+  return no_throw(*archive_, [&] {
+    archive_->write_pending();
     std::vector<Request> requests;
-    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      for (const Request& request : read_requests(connection, device)) {
-        add_up(request, requests);
-      }
-      return false;
-    });
+    for (const Request& request :
+         archive_->read_all(Archive::Having::kTables, read_requests, device)) {
+      add_up(request, requests);
+    }
     return requests;
   });
 }
 
 std::vector<Record> Store::winners() const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::vector<Record>(), [&] {
+  return no_throw(*archive_, [&] {
     std::vector<Record> records;
-    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      for (WinnerWithState& winner : read_winners(connection)) {
-        records.push_back(std::move(winner.record));
-      }
-      return false;
-    });
+    for (WinnerWithState& winner :
+         archive_->read_all(Archive::Having::kViewsForPrograms, read_winners)) {
+      records.push_back(std::move(winner.record));
+    }
     return records;
   });
 }
 
 std::unordered_set<std::string> Store::tuned_problems(const DeviceIdentity& device) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::unordered_set<std::string>(), [&] {
-    std::unordered_set<std::string> problems;
-    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      problems.merge(read_tuned_problems(connection, fingerprint(device)));
-      return false;
-    });
-    return problems;
+  return no_throw(*archive_, [&] {
+    return archive_->read_all(Archive::Having::kViewsForPrograms, read_tuned_problems,
+                              fingerprint(device));
   });
 }
 
 std::vector<WinnerWithState> Store::winners_with_state() const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::vector<WinnerWithState>(), [&] {
-    archive.write_pending();
-    std::vector<WinnerWithState> winners;
-    archive.read(Archive::Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
-      std::vector<WinnerWithState> stored = read_winners(connection);
-      std::move(stored.begin(), stored.end(), std::back_inserter(winners));
-      return false;
-    });
+  return no_throw(*archive_, [&] {
+    archive_->write_pending();
+    std::vector<WinnerWithState> winners =
+        archive_->read_all(Archive::Having::kViewsForPrograms, read_winners);
     // A file may name problems whose winners are in another file.
     std::map<std::string, std::string> names;
-    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      for (const auto& [key, name] : read_names(connection)) {
-        std::string& known = names[key.problem + key.device];
-        known = joined_names(std::move(known), name);
-      }
-      return false;
-    });
+    for (const auto& [key, name] :
+         archive_->read_all(Archive::Having::kTables, read_names, "main")) {
+      std::string& known = names[key.problem + key.device];
+      known = joined_names(std::move(known), name);
+    }
     for (auto& [record, state, name] : winners) {
       if (const auto known = names.find(fingerprint(record.problem) + fingerprint(record.device));
           known != names.end()) {
@@ -464,12 +423,11 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
 }
 
 ForgetResult Store::forget(const std::vector<TuningKey>& keys) {
-  Archive& archive = *archive_;
   const ForgetResult failed{.failure =
                                 "cannot write " + path().string() + ", so nothing was forgotten"};
-  return no_throw(archive, failed, [&] {
+  const auto forget = [&] {
     const auto result = std::make_shared<ForgetResult>();
-    const bool written = archive.write(
+    const bool written = archive_->write(
         [result, keys](sqlite::Connection& connection) {
           *result = {};
           for (const TuningKey& key : keys) {
@@ -479,37 +437,35 @@ ForgetResult Store::forget(const std::vector<TuningKey>& keys) {
           }
         },
         Archive::Otherwise::kForget);
-    archive.forget_found();
+    archive_->forget_found();
     return written ? *result : failed;
-  });
+  };
+  return no_throw(*archive_, forget, failed);
 }
 
 std::string Store::export_to(
     const std::filesystem::path& destination,
     const std::function<bool(const WinnerWithState& winner)>& selects) const {
-  Archive& archive = *archive_;
   try {
-    return archive.export_to(destination, selects);
+    return archive_->export_to(destination, selects);
   } catch (const std::exception& error) {
     return "cannot write " + destination.string() + ": " + error.what();
   }
 }
 
 MergeResult Store::merge(const std::filesystem::path& from) {
-  Archive& archive = *archive_;
   try {
-    return archive.merge(from);
+    return archive_->merge(from);
   } catch (const std::exception& error) {
     return {.failure = "cannot merge " + from.string() + ": " + error.what()};
   }
 }
 
 GcResult Store::collect_garbage(const GcOptions& options) {
-  Archive& archive = *archive_;
   try {
-    return archive.collect_garbage(options);
+    return archive_->collect_garbage(options);
   } catch (const std::exception& error) {
-    return {.failure = "cannot delete from " + archive.path().string() + ": " + error.what()};
+    return {.failure = "cannot delete from " + archive_->path().string() + ": " + error.what()};
   }
 }
 

@@ -20,11 +20,7 @@ class HeldLease {
   ~HeldLease() {
     if (const auto archive = archive_.lock()) {
       no_throw(*archive, [&] {
-        archive->write(
-            [key = key_, holder = holder_](sqlite::Connection& connection) {
-              release_lease(connection, key, holder);
-            },
-            Archive::Otherwise::kWriteLater);
+        archive->write(work_of(release_lease, key_, holder_), Archive::Otherwise::kWriteLater);
       });
     }
   }
@@ -58,8 +54,7 @@ bool claim(Archive& archive, const TuningKey& key, const LeaseHolder& holder) {
 
 PutResult Store::put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                      const std::vector<TrialRecord>& trials, Replace replace) {
-  Archive& archive = *archive_;
-  return no_throw(archive, PutResult{false, record}, [&] {
+  const auto put = [&] {
     Record winner = record;
     if (winner.tuned_at.empty()) {
       winner.tuned_at = utc_now();
@@ -67,8 +62,8 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
     const KernelKey kernel_key{fingerprint(winner_source), record.toolchain.compiler,
                                record.device.compute_capability};
     const auto stored = std::make_shared<bool>(false);
-    archive.write(
-        [=, is_current = is_current_in(archive)](sqlite::Connection& connection) {
+    archive_->write(
+        [=, is_current = is_current_in(*archive_)](sqlite::Connection& connection) {
           // A kernel linked into the library has no binary.
           const auto kernel =
               winner_binary.code.empty()
@@ -91,80 +86,67 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
           *stored = stays;
         },
         Archive::Otherwise::kWriteLater);
-    archive.count_change();
+    archive_->count_change();
     if (*stored) {
-      archive.put_winner(winner);
+      archive_->put_winner(winner);
       return PutResult{true, std::move(winner)};
     }
     // Another process may have stored the winner that stays.
-    archive.forget_found();
+    archive_->forget_found();
     PutResult kept{false, winner};
     for (Record& other :
-         archive.look_up_winners({fingerprint(winner.problem), fingerprint(winner.device)})) {
+         archive_->look_up_winners({fingerprint(winner.problem), fingerprint(winner.device)})) {
       if (other.toolchain == winner.toolchain) {
         kept.winner = std::move(other);
         break;
       }
     }
     return kept;
-  });
+  };
+  return no_throw(*archive_, put, PutResult{false, record});
 }
 
 void Store::put_trial(const TuningKey& key, const TrialRecord& trial) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.pending().add_trial(key, trial, archive.process());
-    if (archive.pending().trials_are_due()) {
-      archive.write_pending();
+  no_throw(*archive_, [&] {
+    archive_->pending().add_trial(key, trial, archive_->process());
+    if (archive_->pending().trials_are_due()) {
+      archive_->write_pending();
     }
   });
 }
 
 std::vector<TrialRecord> Store::trials(const TuningKey& key) const {
-  Archive& archive = *archive_;
-  return no_throw(archive, std::vector<TrialRecord>(), [&] {
-    if (archive.pending().has_trials()) {
-      archive.write_pending();
+  return no_throw(*archive_, [&] {
+    if (archive_->pending().has_trials()) {
+      archive_->write_pending();
     }
     std::vector<TrialRecord> trials;
-    archive.read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      for (TrialRecord& trial : read_trials(connection, key)) {
-        // A database that was queried before has the newer outcome.
-        const bool is_old =
-            std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
-              return other.family == trial.family && other.config == trial.config;
-            });
-        if (!is_old) {
-          trials.push_back(std::move(trial));
-        }
+    for (TrialRecord& trial : archive_->read_all(Archive::Having::kTables, read_trials, key)) {
+      // A database that was queried before has the newer outcome.
+      const bool is_old = std::ranges::any_of(trials, [&](const TrialRecord& other) {
+        return other.family == trial.family && other.config == trial.config;
+      });
+      if (!is_old) {
+        trials.push_back(std::move(trial));
       }
-      return false;
-    });
+    }
     return trials;
   });
 }
 
 void Store::mark_in_flight(const TuningKey& key, std::string_view family, const Config& config,
                            std::string_view family_fingerprint) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.write(
-        [key, process = archive.process(),
-         candidate =
-             CandidateInFlight{std::string(family), config, std::string(family_fingerprint)}](
-            sqlite::Connection& connection) { set_in_flight(connection, key, process, candidate); },
-        Archive::Otherwise::kForget);
+  no_throw(*archive_, [&] {
+    const CandidateInFlight candidate{std::string(family), config, std::string(family_fingerprint)};
+    archive_->write(work_of(set_in_flight, key, archive_->process(), candidate),
+                    Archive::Otherwise::kForget);
   });
 }
 
 void Store::clear_in_flight(const TuningKey& key) {
-  Archive& archive = *archive_;
-  no_throw(archive, [&] {
-    archive.write(
-        [key, process = archive.process()](sqlite::Connection& connection) {
-          internal::clear_in_flight(connection, key, process);
-        },
-        Archive::Otherwise::kWriteLater);
+  no_throw(*archive_, [&] {
+    archive_->write(work_of(internal::clear_in_flight, key, archive_->process()),
+                    Archive::Otherwise::kWriteLater);
   });
 }
 
@@ -173,7 +155,7 @@ Lease Store::acquire(const TuningKey& key, double wait_seconds) {
   constexpr std::chrono::milliseconds kBetweenLooks{50};
   const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds);
   const std::shared_ptr<Archive> archive = archive_;
-  return no_throw(*archive, Lease(), [&] {
+  return no_throw(*archive, [&] {
     const LeaseHolder holder = archive->new_lease_holder();
     const std::int64_t before = archive->winners_of_others();
     std::shared_ptr<HeldLease> held;

@@ -15,11 +15,13 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <shared_mutex>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -72,6 +74,17 @@ class Archive {
   enum class Having { kViewsForPrograms, kTables };
   /// Queries the databases in order until `ask` returns true.
   void read(Having having, const std::function<bool(sqlite::Connection&)>& ask);
+  /// The rows that `read_rows`, given these arguments, reads from each of the databases, in order.
+  template <class ReadRows, class... Arguments>
+  auto read_all(Having having, ReadRows* read_rows, const Arguments&... arguments) {
+    std::invoke_result_t<ReadRows*, sqlite::Connection&, const Arguments&...> all;
+    read(having, [&](sqlite::Connection& connection) {
+      auto rows = read_rows(connection, arguments...);
+      std::move(rows.begin(), rows.end(), std::inserter(all, all.end()));
+      return false;
+    });
+    return all;
+  }
 
   /// The cached winners of a problem on a device; reads no database.
   std::vector<Record> known_winners(const WinnerKey& key) const;
@@ -167,23 +180,22 @@ class Archive {
   std::set<KernelKey> damaged_binaries_;
 };
 
-/// Runs the body of a Store member and catches its exceptions (see the contract in store.h).
-template <class Result, class Body>
-Result no_throw(Archive& archive, Result otherwise, Body&& body) noexcept {
+/// Runs the body of a Store member and catches its exceptions (see the contract in store.h). After
+/// an exception the result is `otherwise`, or a value-initialized one without it.
+template <class Body, class... Otherwise>
+auto no_throw(Archive& archive, Body&& body, const Otherwise&... otherwise) noexcept {
   try {
     return body();
   } catch (const std::exception& error) {
     archive.warn_of_failure(error.what());
   }
-  return otherwise;
+  return decltype(body())(otherwise...);
 }
 
-template <class Body>
-void no_throw(Archive& archive, Body&& body) noexcept {
-  no_throw(archive, false, [&] {
-    body();
-    return true;
-  });
+/// The work that calls `function` with these arguments, of which it holds copies.
+template <class Function, class... Arguments>
+Work work_of(Function* function, Arguments... arguments) {
+  return [=](sqlite::Connection& connection) { function(connection, arguments...); };
 }
 
 /// Tells whether a winner is current, according to the families in the archive's options.
