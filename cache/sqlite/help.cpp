@@ -1,10 +1,12 @@
-#include "cache/sqlite/help.h"
+// The rows of the view `help`.
 
 #include <algorithm>
 #include <cassert>
 #include <iomanip>
 #include <sstream>
 #include <vector>
+
+#include "cache/sqlite/schema.h"
 
 namespace tunedgemm::internal {
 namespace {

@@ -7,6 +7,7 @@
 // them, so that older versions can read the files of newer ones.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/sqlite/sqlite.h"
@@ -24,6 +25,13 @@ constexpr int kSchemaVersion = 1;
 void create_schema(sqlite::Connection& connection);
 /// The SQL that creates the views.
 std::string views();
+
+// help.cpp: the meaning of the views for people and of their columns.
+
+/// An SQL comment that says what a row of the view for people is, for the head of its text.
+std::string head_comment(std::string_view view);
+/// The SQL that creates the view `help`.
+std::string help_view();
 
 /// Throws sqlite::Error with SQLITE_CORRUPT if a table or view of this version is missing or there
 /// is a trigger.

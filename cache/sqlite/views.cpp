@@ -5,7 +5,6 @@
 #include <array>
 
 #include "cache/record.h"
-#include "cache/sqlite/help.h"
 #include "cache/sqlite/schema.h"
 
 namespace tunedgemm::internal {
