@@ -113,7 +113,7 @@ class Family {
   std::string_view backend() const { return backend_; }
   std::span<const Knob> knobs() const { return knobs_; }
   /// Changes when the template's code or its knobs change. A winner that was tuned before the
-  /// change stays valid only if its machine code is still the same (TuningSession::renewed).
+  /// change stays valid only if its machine code is still the same (StoredWinners::renewed).
   const std::string& fingerprint() const { return text().fingerprint; }
 
   /// The kernel with this config for this problem and device, or a sentence that says why the

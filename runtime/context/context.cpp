@@ -10,7 +10,8 @@
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
-#include "runtime/tuning/tuning_worker.h"
+#include "runtime/tuning/in_process_tuner.h"
+#include "runtime/tuning/worker_tuner.h"
 #include "tuner/evaluator.h"
 #include "tuner/search_limits.h"
 
@@ -25,20 +26,23 @@ std::unique_ptr<Device> open_device(const ContextOptions& options) {
   return backend.open(options.device);
 }
 
-std::unique_ptr<TuningWorker> make_worker(const ContextOptions& options, const Device& device,
-                                          Store& store) {
+// A tuner in this process, or in a worker's if the options have a command that starts one.
+std::unique_ptr<Tuner> make_tuner(const ContextOptions& options, Device& device, Store& store,
+                                  StoredWinners& winners, DeviceProbe& probe) {
+  auto in_process =
+      std::make_unique<InProcessTuner>(device, store, winners, probe, options.shared_binaries);
   if (options.worker_command.empty()) {
-    return nullptr;
+    return in_process;
   }
-  return std::make_unique<TuningWorker>(
-      options.worker_command,
-      WorkerPlace{.backend = std::string(device.backend().name()),
-                  .ordinal = options.device.ordinal,
-                  .host_threads = options.device.host_threads,
-                  .compile_threads = options.device.compile_threads,
-                  .cache = store.path().string(),
-                  .shared_binaries = options.shared_binaries.string()},
-      store);
+  const WorkerPlace place{.backend = std::string(device.backend().name()),
+                          .ordinal = options.device.ordinal,
+                          .host_threads = options.device.host_threads,
+                          .compile_threads = options.device.compile_threads,
+                          .cache = store.path().string(),
+                          .shared_binaries = options.shared_binaries.string()};
+  return std::make_unique<WorkerTuner>(
+      store, winners, std::make_unique<TuningWorker>(options.worker_command, place, store),
+      std::move(in_process));
 }
 
 // "the cache FILE", or "the cache in memory" if there is no file.
@@ -97,7 +101,9 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       recent_(options.most_provisional_plans,
               [this](const Plan& plan) { provisional_.note_calls_of(plan); }),
       workspaces_(*device_),
-      tuning_(*device_, *store_, make_worker(options, *device_, *store_), options.shared_binaries),
+      winners_(*device_, *store_),
+      probe_(*device_, *store_),
+      tuning_(*device_, winners_, make_tuner(options, *device_, *store_, winners_, probe_)),
       background_(
           [this](const CanonicalProblem& problem, const BackgroundTuner::MustEnd& must_end) {
             return tune_in_background(problem, must_end);
@@ -215,7 +221,7 @@ std::unique_ptr<Plan> Context::make_plan(PlanMaker::Miss& miss, Policy policy,
     return maker_.empty(miss.call());
   }
   Search search{
-      .miss = miss, .tuned_before = tuning_.tuned(), .winner = find_winner(miss.problem())};
+      .miss = miss, .tuned_before = tuning_.tuned(), .winner = winners_.find(miss.problem())};
   using PlanSource = std::unique_ptr<Plan> (Context::*)(Search&, const Attempt&);
   constexpr PlanSource kSources[] = {&Context::plan_of_winner, &Context::plan_of_stored,
                                      &Context::plan_of_new_kernel};
@@ -235,11 +241,11 @@ std::unique_ptr<Plan> Context::plan_of_winner(Search& search, const Attempt& att
   std::optional<Hit>& winner = search.winner;
   const bool may_compile = attempt.may_compile_winner();
   if (!winner && may_compile && std::exchange(search.may_renew, false)) {
-    winner = tuning_.renewed(problem);
+    winner = winners_.renewed(problem);
   }
   // A winner says whether its kernel needs the probe. A compiler's attempt needs it for its choice.
   if (winner ? winner->winner.lacks_probe : attempt.maker == KernelMaker::kCompiler) {
-    tuning_.complete_probe();
+    probe_.complete();
   }
   if (winner && winner->winner.lacks_probe) {
     winner = to_hit(std::move(winner->record), problem, device_->limits(), winner->match);
@@ -325,10 +331,6 @@ void Context::throw_without_kernel(const Search& search, Policy policy) {
                                                      ": " + search.why_not_compiled);
 }
 
-std::optional<Hit> Context::find_winner(const CanonicalProblem& problem) {
-  return store_->find({problem, device_->identity(), device_->toolchain()}, device_->limits());
-}
-
 Context::TunedMiss Context::tune_missing(const CanonicalProblem& problem,
                                          std::int64_t tuned_before) {
   TuneOptions tuning;
@@ -381,7 +383,7 @@ TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {
 BackgroundTuner::Outcome Context::tune_in_background(const CanonicalProblem& problem,
                                                      const BackgroundTuner::MustEnd& must_end) {
   // A stored winner needs no tuning. At most its kernel must be compiled.
-  const std::optional<Hit> stored = find_winner(problem);
+  const std::optional<Hit> stored = winners_.find(problem);
   if (stored && replace_plans(problem, *stored, Compiling::kAllowed)) {
     return BackgroundTuner::Outcome::kDone;
   }
@@ -409,7 +411,7 @@ void Context::await_winner(const Plan& plan, std::int64_t changes_before, Compil
   provisional_.add(plan);
   // A tuning that ended before add(), or a look of winner_watch_, did not see the plan.
   if (store_->changes() != changes_before) {
-    if (const std::optional<Hit> hit = find_winner(plan.problem)) {
+    if (const std::optional<Hit> hit = winners_.find(plan.problem)) {
       replace_plans(plan.problem, *hit, compiling);
     }
   }
@@ -426,7 +428,7 @@ bool Context::use_winners_of_others() {
     changes_seen_ = changes;
     for (const CanonicalProblem& problem :
          provisional_.problems_among(store_->tuned_problems(device_->identity()))) {
-      if (const std::optional<Hit> hit = find_winner(problem)) {
+      if (const std::optional<Hit> hit = winners_.find(problem)) {
         replace_plans(problem, *hit, Compiling::kForbidden);
       }
     }

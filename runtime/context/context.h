@@ -30,6 +30,8 @@
 #include "runtime/context/workspace_pool.h"
 #include "runtime/device.h"
 #include "runtime/tuning/background_tuner.h"
+#include "runtime/tuning/device_probe.h"
+#include "runtime/tuning/stored_winners.h"
 #include "runtime/tuning/tuning_session.h"
 
 namespace tunedgemm::internal {
@@ -103,15 +105,15 @@ class Context {
   /// DeviceError(kOutOfMemory) if there is no such kernel.
   const Plan& plan_without_workspace(const Plan& plan);
 
-  /// See TuningSession.
+  /// See StoredWinners.
   std::optional<Record> find_tuned(const Problem& problem, const TuneOptions& options) {
-    return tuning_.find_tuned(canonical(problem), options);
+    return winners_.find_tuned(canonical(problem), options);
   }
   /// See TuningSession; also replaces the problem's provisional plans. Throws DeviceError.
   TuneResult tune(const Problem& problem, const TuneOptions& options);
 
   /// Completes the device's limits(), for callers that measure without tuning.
-  void complete_probe() { tuning_.complete_probe(); }
+  void complete_probe() { probe_.complete(); }
   /// Notes a call, so that background tuning pauses. Part of the hot path.
   void note_call() noexcept { background_.note_call(); }
   /// Ends background tuning and the watch for other processes' winners, for good.
@@ -173,7 +175,6 @@ class Context {
   /// The plan of a call during a stream capture, which may only use a loaded kernel. Throws
   /// CallError(kNotTuned) if no loaded kernel computes the problem.
   std::shared_ptr<const Plan> plan_during_capture(const CheckedCall& call, KeptFor kept_for);
-  std::optional<Hit> find_winner(const CanonicalProblem& problem);
   struct TunedMiss {
     std::optional<Hit> hit;         ///< empty if the tuning found no winner
     bool nothing_compiles = false;  ///< every candidate was rejected as kUnavailable
@@ -204,6 +205,8 @@ class Context {
   ProvisionalPlans provisional_;
   RecentPlans recent_;
   WorkspacePool workspaces_;
+  StoredWinners winners_;
+  DeviceProbe probe_;
   TuningSession tuning_;
   Counters counters_;
   std::atomic<bool> has_told_of_tuning_{false};

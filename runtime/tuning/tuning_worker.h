@@ -13,7 +13,7 @@
 #include "cache/store.h"
 #include "runtime/process/child_process.h"
 #include "runtime/process/private_folder.h"
-#include "runtime/tuning/tuning_session.h"
+#include "runtime/tuning/tuner.h"
 #include "runtime/tuning/worker_conversation.h"
 
 namespace tunedgemm::internal {

@@ -30,7 +30,7 @@
 
 #include "kernel_templates/base/log.h"
 #include "runtime/device.h"
-#include "runtime/tuning/tuning_session.h"
+#include "runtime/tuning/tuner.h"
 
 namespace tunedgemm::internal {
 
