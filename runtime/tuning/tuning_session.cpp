@@ -28,6 +28,7 @@ TuneResult TuningSession::tune_missing(const CanonicalProblem& problem, const Tu
 
 TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const TuneOptions& options,
                                      LookUp look_up, double lease_wait_seconds) {
+  // A worker looks again after its caller, because it may have opened the file only since then.
   if (look_up == LookUp::kNeeded && !options.force) {
     if (auto record = winners_.find_tuned(problem, options)) {
       return {.kind = TuneResult::Kind::kCached, .record = std::move(record), .tuning = {}};

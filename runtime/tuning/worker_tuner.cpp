@@ -37,14 +37,9 @@ TuneResult WorkerTuner::tune(const CanonicalProblem& problem, const TuneOptions&
   }
   store_.refresh();  // the cached winner may be the one that the worker has replaced
   const bool may_be_older = options.force && result.is_unsaved;
-  result.record = may_be_older ? std::nullopt : winners_.find_tuned(problem, options);
-  if (!result.record && !may_be_older) {
-    auto hit = winners_.find(problem);
-    if (hit && hit->match == Match::kExact) {
-      result.record = std::move(hit->record);
-    }
-  }
-  if (result.record) {
+  std::optional<Hit> hit = may_be_older ? std::nullopt : winners_.find(problem);
+  if (hit && hit->match == Match::kExact) {
+    result.record = std::move(hit->record);
     result.is_unsaved = false;
     return result;
   }

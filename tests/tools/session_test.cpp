@@ -8,6 +8,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/temporary_folder.h"
+#include "tools/tune_all/estimate.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -98,6 +99,24 @@ TEST_CASE("When the time is over, no device begins another shape") {
     CHECK_FALSE(outcome.was_tried);
     CHECK(outcome.failure == "not tried: --total-seconds is over");
   }
+}
+
+TEST_CASE(
+    "A shape to tune costs one look-up of its winner, a tuned one a second for the estimate") {
+  const Devices devices(1);
+  const WorkList work = shapes(3);
+  const Store& store = devices.contexts().front()->store();
+  const auto lookups_of_run = [&] {
+    const std::int64_t before = store.lookups();
+    std::vector<bool> is_tuned;
+    for (const PlannedShape& planned : estimate(devices.contexts(), work.shapes, quick()).shapes) {
+      is_tuned.push_back(planned.tuned);
+    }
+    tune_shapes(devices.contexts(), work, quick(), is_tuned);
+    return store.lookups() - before;
+  };
+  CHECK(lookups_of_run() == 3);
+  CHECK(lookups_of_run() == 6);
 }
 
 }  // namespace

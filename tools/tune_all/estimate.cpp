@@ -34,7 +34,8 @@ Estimate estimate(std::span<Context* const> contexts, const std::vector<NamedPro
   Estimate result;
   double spent = 0;
   double tried = 0;
-  // Reads all winners at once, so that shapes without a winner need no look-up.
+  // Reads all winners at once, so that shapes without a winner need no look-up. That of the others
+  // says whether the winner can be used and suffices.
   std::unordered_set<std::string> with_winner;
   for (const Record& record : context.store().winners()) {
     if (record.device == context.device().identity()) {

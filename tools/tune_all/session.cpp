@@ -143,9 +143,9 @@ class SessionRun {
 
   Outcome try_on(std::size_t device, const NamedProblem& shape, TuneOptions options) {
     Context& context = *contexts_[device];
-    // Cached shapes are reported even when the time is over.
-    const bool is_cached = !options.force && context.find_tuned(shape.problem, options).has_value();
-    if (const auto reason = why_not_go_on(device); !is_cached && !reason.empty()) {
+    // Cached shapes are reported even when the time is over. Otherwise tune() looks for the winner.
+    const std::string reason = why_not_go_on(device);
+    if (!reason.empty() && (options.force || !context.find_tuned(shape.problem, options))) {
       Outcome outcome = without_record(shape, reason);
       outcome.was_tried = false;
       return outcome;

@@ -196,6 +196,19 @@ TEST_CASE("Cancelling ends the tuning of a worker") {
   CHECK(result.tuning.cancelled);
 }
 
+TEST_CASE("A worker's winner is looked up once, even if its tuning was cancelled") {
+  const WorkerBench bench;
+  const auto context = context_on(bench);
+  TuneOptions options = quick(12);
+  bool has_timed_one = false;
+  options.on_progress = [&](const Progress& progress) { has_timed_one |= progress.best_us > 0; };
+  options.cancelled = [&] { return has_timed_one; };
+  const TuneResult result = context->tune(problem_of(24), options);
+  CAPTURE(result.tuning.failure);
+  REQUIRE(result.record);
+  CHECK(context->store().lookups() == 2);  // before the worker is asked, and for its winner
+}
+
 TEST_CASE("Candidates that crash or hang cost workers, and the caller gets a remark") {
   const WorkerBench bench;
   bench.break_kernels(
