@@ -37,7 +37,7 @@ class Devices {
 SessionOptions quick() {
   SessionOptions options;
   options.shape.rigor = Rigor::kQuick;
-  options.shape.budget.candidates = 2;
+  options.shape.budget = {.seconds = 100, .candidates = 2};
   return options;
 }
 

@@ -126,14 +126,15 @@ TEST_CASE("A function of the program receives the messages, among them that a ca
                                     .cache_path = "",
                                     .policy = TUNEDGEMM_POLICY_TUNE,
                                     .rigor = TUNEDGEMM_RIGOR_QUICK,
-                                    .tune_seconds = 1});
+                                    .tune_seconds = 100,
+                                    .tune_candidates = 2});
   const std::vector<float> a(8 * 10, 1), b(10 * 9, 1);
   std::vector<float> d(8 * 9, std::nanf(""));
   tunedgemm::tuned_matmul(context, {.m = 8, .n = 9, .k = 10},
                           {.a = a.data(), .b = b.data(), .d = d.data()});
   CHECK(d == std::vector<float>(8 * 9, 10));
   const Messages::value_type begin{TUNEDGEMM_LOG_LEVEL_INFO,
-                                   "a call tunes 8 x 9 x 10, f32→f32 ieee, in at most 1 s"};
+                                   "a call tunes 8 x 9 x 10, f32→f32 ieee, in at most 100 s"};
   CHECK(std::ranges::count(log.messages(), begin) == 1);
   CHECK_THAT(log.messages().back().second,
              ContainsSubstring("the call's winner for 8 x 9 x 10, f32→f32 ieee is of the family "));

@@ -26,7 +26,7 @@ std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
   options.store.path = cache;
   options.policy = policy;
   options.rigor = Rigor::kQuick;
-  options.budget = {.seconds = 20, .candidates = 6};
+  options.budget = {.seconds = 100, .candidates = 6};
   return Context::create(options);
 }
 

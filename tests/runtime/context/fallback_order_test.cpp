@@ -86,7 +86,7 @@ std::string outcome(unsigned contents, Policy policy, Compiler compiler, double 
   options.policy = policy;
   options.store.access = StoreOptions::Access::kMemoryOnly;
   options.rigor = Rigor::kQuick;
-  options.budget = {.seconds = 0.5, .candidates = 1};
+  options.budget = {.seconds = 100, .candidates = 1};
   const auto context = Context::create(options);
   context->freeze();
   fill(*context, contents);

@@ -25,7 +25,7 @@ std::unique_ptr<Context> context_on(const fs::path& cache, Policy policy) {
   options.backend = &cuda_backend();
   options.store.path = cache;
   options.policy = policy;
-  options.budget = {.seconds = 5, .candidates = 3};
+  options.budget = {.seconds = 100, .candidates = 3};
   return Context::create(options);
 }
 

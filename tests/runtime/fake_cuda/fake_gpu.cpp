@@ -74,7 +74,7 @@ std::unique_ptr<Context> open_context(Policy policy, int ordinal) {
   options.device.ordinal = ordinal;
   options.policy = policy;
   options.store.access = StoreOptions::Access::kMemoryOnly;
-  options.budget = {.seconds = 5, .candidates = 2};
+  options.budget = {.seconds = 100, .candidates = 2};
   return Context::create(options);
 }
 
