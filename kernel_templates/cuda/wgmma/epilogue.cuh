@@ -83,14 +83,14 @@ struct CollectiveEpilogue {
   int consumer, first_row;    // first_row: in the CTA's tile
   char* epilogue_stages;      // this warp's or, with swap_ab, those of all four warps
   int* reduction_int;         // in shared memory, for split_k_reduction.cuh
-  EpilogueBuffer<kShape>& buffer;
+  EpilogueBuffer<kShape> buffer;
 
   __device__ __forceinline__ Chunk row_block(const WorkTile& work, int block) const {
     return {work.batch_index, work.m0 + first_row + wgmma::kRowBlock * block, work.n0};
   }
 
   __device__ __forceinline__ void store_chunk(const Chunk& chunk, const ThreadGroup& group,
-                                              const ChunkAccumulators& accumulators) const {
+                                              const ChunkAccumulators& accumulators) {
     const Epilogue epilogue = begin_epilogue(arguments, chunk.batch_index);
     if constexpr (kShape.swap_ab) {
       store_transposed_by_tma(epilogue, chunk, group, accumulators);
@@ -141,7 +141,7 @@ struct CollectiveEpilogue {
   // would apply the epilogue to all accumulators before the first one is stored.
   __device__ __forceinline__ void store_by_tma(const Epilogue& epilogue, const Chunk& chunk,
                                                const ThreadGroup& group,
-                                               const ChunkAccumulators& accumulators) const {
+                                               const ChunkAccumulators& accumulators) {
     const int lane = threadIdx.x % 32, m0 = chunk.m0 + group.thread / 32 * 16;
     int block_n0 = chunk.n0;
 #pragma unroll
@@ -205,9 +205,10 @@ struct CollectiveEpilogue {
   static constexpr int kSpanBytes = kPreparedColumns * wgmma::kSwizzleBytes;
 
   // With two epilogue stages, one is copied while the other is prepared.
-  __device__ __forceinline__ void store_transposed_by_tma(
-      const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
-      const ChunkAccumulators& accumulators) const {
+  __device__ __forceinline__ void store_transposed_by_tma(const Epilogue& epilogue,
+                                                          const Chunk& chunk,
+                                                          const ThreadGroup& group,
+                                                          const ChunkAccumulators& accumulators) {
     const int lane = group.thread % 32, first_row = group.thread / 32 * 16;
     int block_n0 = chunk.n0;
 #pragma unroll
@@ -341,7 +342,7 @@ struct CollectiveEpilogue {
 
   // A consumer waits for the others only at its last work tile, when it has nothing else to do.
   __device__ __forceinline__ void reduce_and_store(const WorkTile& work, bool is_last,
-                                                   const Accumulators<kShape>& accumulators) const {
+                                                   const Accumulators<kShape>& accumulators) {
     const ThreadGroup group = thread_group_of_consumer(consumer);
     const Chunk first_chunk = row_block(work, 0);
     const long long tile = kShape.ping_pong ? work.tile : work.tile * kShape.consumers + consumer;

@@ -315,92 +315,86 @@ constexpr int kPingPongBarrier = 8;  // and 9: one for each consumer, which wait
 
 template <wgmma::Shape kShape>
 struct Consumer {
-  const Arguments& arguments;
-  const TensorMap& d;
-  const SharedMemory<kShape>& shared;
+  using Accumulators = ::Accumulators<kShape>;
+
   const Scheduler& scheduler;
+  CollectiveMainloop<kShape> mainloop;
+  CollectiveEpilogue<kShape> epilogue;
 
   // `epilogue_stages` are those of this warp or, with swap_ab, of this consumer. `reduction_int` is
   // this consumer's.
-  __device__ __forceinline__ void run(int consumer, char* epilogue_stages,
-                                      int* reduction_int) const {
-    const int first_row = kShape.ping_pong ? 0 : consumer * kShape.rows_of_consumer();
-    CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};
-    EpilogueBuffer<kShape> buffer;
-    const CollectiveEpilogue<kShape> epilogue{.arguments = arguments,
-                                              .d = d,
-                                              .eviction = kEvictionD,
-                                              .consumer = consumer,
-                                              .first_row = first_row,
-                                              .epilogue_stages = epilogue_stages,
-                                              .reduction_int = reduction_int,
-                                              .buffer = buffer};
-    mainloop.stage_release = stage_release_of_lane(shared, scheduler.cta);
-    buffer.address = shared_address(epilogue_stages);
+  __device__ __forceinline__ Consumer(const Arguments& arguments, const TensorMap& d,
+                                      const SharedMemory<kShape>& shared,
+                                      const Scheduler& scheduler, int index, char* epilogue_stages,
+                                      int* reduction_int)
+      : scheduler(scheduler),
+        mainloop{.shared = shared,
+                 .first_row = kShape.ping_pong ? 0 : index * kShape.rows_of_consumer(),
+                 .stage_release = stage_release_of_lane(shared, scheduler.cta)},
+        epilogue{.arguments = arguments,
+                 .d = d,
+                 .eviction = kEvictionD,
+                 .consumer = index,
+                 .first_row = mainloop.first_row,
+                 .epilogue_stages = epilogue_stages,
+                 .reduction_int = reduction_int,
+                 .buffer = {shared_address(epilogue_stages)}} {}
+
+  __device__ __forceinline__ void run() {
+    if constexpr (kShape.ping_pong) {
+      run_ping_pong();
+    } else if constexpr (kShape.overlaps_epilogue()) {
+      run_overlapped();
+    } else {
+      run_cooperative();
+    }
+  }
+
+  // All consumers compute a work tile together.
+  __device__ __forceinline__ void run_cooperative() {
+    for (int index = scheduler.first; index < scheduler.count; index += scheduler.stride) {
+      const WorkTile work = scheduler.work_tile(index);
+      const bool is_last = index + scheduler.stride >= scheduler.count;
+      Accumulators accumulators;
+      mainloop.multiply_work_tile(work.k_tiles, accumulators);
+      mainloop.finish(accumulators);
+      store(work, is_last, accumulators);
+    }
+  }
+
+  // Two consumers compute work tiles alternately. Each multiplies only after the other has
+  // multiplied its own work tile, and stores while the other multiplies the next one.
+  __device__ __forceinline__ void run_ping_pong() {
+    // A copy: with the member, the compiler would number the registers differently.
+    CollectiveMainloop<kShape> mainloop = this->mainloop;
+    const int consumer = epilogue.consumer;
     int number = 0;
     for (int index = scheduler.first; index < scheduler.count;
          index += scheduler.stride, ++number) {
       const WorkTile work = scheduler.work_tile(index);
       const bool is_last = index + scheduler.stride >= scheduler.count;
-      if (kShape.ping_pong && number % 2 != consumer) {
+      if (number % 2 != consumer) {
         mainloop.state.advance(work.k_tiles);
         continue;
       }
-      if (kShape.ping_pong && number > 0) {
+      if (number > 0) {
         sync(kPingPongBarrier + consumer, 2 * kWarpgroup);
       }
-      Accumulators<kShape> accumulators;
-      if constexpr (kShape.split_k > 1) {
-        clear<kShape>(accumulators);  // not earlier: stores need the registers
-      }
-      if constexpr (kShape.promotes) {
-        mainloop.multiply_promoted(work.k_tiles, accumulators);
-      } else if constexpr (kShape.a_from_registers()) {
-        mainloop.multiply_a_from_registers(work.k_tiles, accumulators);
-      } else {
-        mainloop.multiply(work.k_tiles, accumulators);
-      }
-      if (kShape.ping_pong && !is_last) {
+      Accumulators accumulators;
+      mainloop.multiply_work_tile(work.k_tiles, accumulators);
+      if (!is_last) {
         arrive(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
       }
       mainloop.finish(accumulators);
-      if constexpr (kShape.split_k > 1) {
-        epilogue.reduce_and_store(work, is_last, accumulators);
-      } else {
-#pragma unroll
-        for (int block = 0; block < kShape.row_blocks(); ++block) {
-          epilogue.store_chunk(epilogue.row_block(work, block), thread_group_of_consumer(consumer),
-                               accumulators[block]);
-        }
-      }
+      store(work, is_last, accumulators);
     }
   }
 
-  // Like run(), but stores some row blocks while it multiplies others. The first row block is
-  // stored while the last wgmma of the others runs. The others are stored while the first wgmma of
-  // the next work tile runs.
-  __device__ __forceinline__ void run_overlapped(int consumer, char* epilogue_stages) const {
-    const int first_row = consumer * kShape.rows_of_consumer();
-    CollectiveMainloop<kShape> mainloop{.shared = shared, .first_row = first_row};
-    EpilogueBuffer<kShape> buffer;
-    const CollectiveEpilogue<kShape> epilogue{.arguments = arguments,
-                                              .d = d,
-                                              .eviction = kEvictionD,
-                                              .consumer = consumer,
-                                              .first_row = first_row,
-                                              .epilogue_stages = epilogue_stages,
-                                              .reduction_int = nullptr,
-                                              .buffer = buffer};
-    mainloop.stage_release = stage_release_of_lane(shared, scheduler.cta);
-    buffer.address = shared_address(epilogue_stages);
-    Accumulators<kShape> accumulators;
-    const auto store_row_blocks = [&](const WorkTile& work, int first, int end) {
-#pragma unroll
-      for (int block = first; block < end; ++block) {
-        epilogue.store_chunk(epilogue.row_block(work, block), thread_group_of_consumer(consumer),
-                             accumulators[block]);
-      }
-    };
+  // Like run_cooperative(), but stores some row blocks while it multiplies others. The first row
+  // block is stored while the last wgmma of the others runs. The others are stored while the first
+  // wgmma of the next work tile runs.
+  __device__ __forceinline__ void run_overlapped() {
+    Accumulators accumulators;
     int index = scheduler.first;
     if (index >= scheduler.count) {
       return;
@@ -414,17 +408,36 @@ struct Consumer {
       mainloop.multiply_overlapped(work.k_tiles, accumulators);
       wgmma_wait_group(1);
       fence_registers(accumulators[0]);
-      store_row_blocks(work, 0, 1);
+      store_row_blocks(work, 0, 1, accumulators);
       mainloop.finish(accumulators);
       index += scheduler.stride;
       if (index >= scheduler.count) {
         break;
       }
       mainloop.multiply_first_row_block(accumulators);
-      store_row_blocks(work, 1, kShape.row_blocks());
+      store_row_blocks(work, 1, kShape.row_blocks(), accumulators);
       work = scheduler.work_tile(index);
     }
-    store_row_blocks(work, 1, kShape.row_blocks());
+    store_row_blocks(work, 1, kShape.row_blocks(), accumulators);
+  }
+
+  __device__ __forceinline__ void store(const WorkTile& work, bool is_last,
+                                        const Accumulators& accumulators) {
+    if constexpr (kShape.split_k > 1) {
+      epilogue.reduce_and_store(work, is_last, accumulators);
+    } else {
+      store_row_blocks(work, 0, kShape.row_blocks(), accumulators);
+    }
+  }
+
+  // Stores row blocks `first` to `end` - 1.
+  __device__ __forceinline__ void store_row_blocks(const WorkTile& work, int first, int end,
+                                                   const Accumulators& accumulators) {
+#pragma unroll
+    for (int block = first; block < end; ++block) {
+      epilogue.store_chunk(epilogue.row_block(work, block),
+                           thread_group_of_consumer(epilogue.consumer), accumulators[block]);
+    }
   }
 };
 
@@ -487,13 +500,10 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
     }
     const int index = warpgroup - 1, warp = kShape.swap_ab ? 4 * index : threadIdx.x / 32 - 4;
     char* const epilogue_stages = storage.epilogue + warp * kShape.epilogue_bytes_of_warp();
-    const Consumer<kShape> consumer{arguments, d, shared, scheduler};
     wait_for_previous_kernels();
-    if constexpr (kShape.overlaps_epilogue()) {
-      consumer.run_overlapped(index, epilogue_stages);
-    } else {
-      consumer.run(index, epilogue_stages, storage.reduction + index);
-    }
+    Consumer<kShape>(arguments, d, shared, scheduler, index, epilogue_stages,
+                     storage.reduction + index)
+        .run();
     if (kShape.tensor_store && threadIdx.x % 32 == 0) {
       tma_store_wait_read(0);
     }

@@ -50,6 +50,19 @@ struct CollectiveMainloop {
   PipelineState<kShape.stages> state;
   StageRelease<kShape> stage_release;
 
+  __device__ __forceinline__ void multiply_work_tile(int k_tiles, Accumulators& accumulators) {
+    if constexpr (kShape.split_k > 1) {
+      clear<kShape>(accumulators);  // not earlier: stores need the registers
+    }
+    if constexpr (kShape.promotes) {
+      multiply_promoted(k_tiles, accumulators);
+    } else if constexpr (kShape.a_from_registers()) {
+      multiply_a_from_registers(k_tiles, accumulators);
+    } else {
+      multiply(k_tiles, accumulators);
+    }
+  }
+
   // ---- The usual case ---------------------------------------------------------------------------
   // With in_flight=1, the wgmma of a k tile still runs when the wgmma of the next k tile starts.
   // Stages are therefore released one k tile later.
