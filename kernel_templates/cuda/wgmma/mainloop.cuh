@@ -111,16 +111,15 @@ struct CollectiveMainloop {
     const int row = first_row + wgmma::kRowBlock * block;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      Wgmma::mma_async(
-          step > 0 ? 1 : scale_d, descriptor(kTileA, descriptor_address_a(state.stage), row, step),
-          descriptor(kTileB, descriptor_address_b(state.stage), 0, step), accumulators);
+      Wgmma::mma_async(step > 0 ? 1 : scale_d, descriptor(operand_a(state.stage), row, step),
+                       descriptor(operand_b(state.stage), 0, step), accumulators);
     }
   }
-  __device__ __forceinline__ unsigned descriptor_address_a(int stage) const {
-    return descriptor_address(shared.a(0)) + stage * (tile_bytes(kTileA) / 16);
+  __device__ __forceinline__ SharedOperand operand_a(int stage) const {
+    return {kTileA, descriptor_address(shared.a(0)) + stage * (tile_bytes(kTileA) / 16)};
   }
-  __device__ __forceinline__ unsigned descriptor_address_b(int stage) const {
-    return descriptor_address(shared.b(0)) + stage * (tile_bytes(kTileB) / 16);
+  __device__ __forceinline__ SharedOperand operand_b(int stage) const {
+    return {kTileB, descriptor_address(shared.b(0)) + stage * (tile_bytes(kTileB) / 16)};
   }
 
   __device__ __forceinline__ static void fence(Accumulators& accumulators) {
@@ -231,8 +230,7 @@ struct CollectiveMainloop {
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block) {
           WgmmaAFromRegisters<kShape.block_n>::mma_async(
-              fragments[step][block], descriptor(kTileB, descriptor_address_b(stage), 0, step),
-              accumulators[block]);
+              fragments[step][block], descriptor(operand_b(stage), 0, step), accumulators[block]);
         }
         wgmma_commit_group();
         wgmma_wait_group(1);

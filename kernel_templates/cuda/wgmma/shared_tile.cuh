@@ -54,11 +54,17 @@ struct TmaOperand {
   }
 };
 
+// An operand in shared memory, as wgmma reads it.
+struct SharedOperand {
+  wgmma::SharedTile tile;
+  unsigned address;  // descriptor_address() of the tile
+};
+
 // The descriptor for one step along K, i.e. 32 bytes of each row of A (column of B). `row` is the
-// first row (column). `address` is the tile's descriptor_address().
-__device__ __forceinline__ unsigned long long descriptor(wgmma::SharedTile tile, unsigned address,
-                                                         int row, int step) {
+// first row (column).
+__device__ __forceinline__ unsigned long long descriptor(SharedOperand operand, int row, int step) {
   constexpr int atom_bytes = wgmma::kSwizzleAtomRows * wgmma::kSwizzleBytes;
+  const auto& [tile, address] = operand;
   if (tile.is_k_major) {
     const int offset = step / 4 * wgmma::atom_column_bytes(tile) + step % 4 * wgmma::kStepBytes;
     return make_descriptor(address + row * (wgmma::kSwizzleBytes / 16) + offset / 16, atom_bytes,
