@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "kernel_templates/cuda/families.h"
@@ -37,7 +40,42 @@ TensorMap map_of(TensorMap::Operand operand, DataType type, std::array<std::int6
           .span_bytes = 128};
 }
 
+/// "0, 1", or "16 to 256 by 8" for four or more values in equal steps.
+std::string values_text(const std::vector<int>& values) {
+  const int step = values[1] - values[0];
+  bool equal_steps = values.size() >= 4;
+  std::string list = std::to_string(values[0]);
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    equal_steps = equal_steps && values[i] - values[i - 1] == step;
+    list += ", " + std::to_string(values[i]);
+  }
+  return !equal_steps ? list
+                      : std::to_string(values.front()) + " to " + std::to_string(values.back()) +
+                            (step == 1 ? "" : " by " + std::to_string(step));
+}
+
 }  // namespace
+
+TEST_CASE("The README of wgmma has a row for every knob, with its values and meaning") {
+  std::ostringstream expected;
+  expected << "\n| knob | values | meaning |\n|---|---|---|\n";
+  for (const Knob& knob : wgmma_family().knobs()) {
+    INFO(knob.name);
+    REQUIRE(knob.values.size() >= 2);
+    expected << "| `" << knob.name << "` | " << values_text(knob.values) << " | " << knob.meaning
+             << " |\n";
+  }
+  expected << '\n';
+  std::ostringstream readme;
+  readme << std::ifstream(TUNEDGEMM_SOURCE_FOLDER "/kernel_templates/cuda/wgmma/README.md").rdbuf();
+  CHECK_THAT(readme.str(), ContainsSubstring(expected.str()));
+}
+
+TEST_CASE("wgmma's default config is legal") {
+  const Problem problem = padded({}, {4096, 4096, 4096});
+  const Config config = config_of(WgmmaShape(problem, wgmma::Shape{}));
+  CHECK(refusal(wgmma_family(), problem, config, wgmma_device()) == "");
+}
 
 TEST_CASE("wgmma's refusals of a device name its compute capability") {
   const auto why = [](int arch) {

@@ -36,10 +36,11 @@ constexpr std::int64_t kFewRows = 128;
 
 /// The consumers that compute a tile.
 struct Schedule {
-  int block_m, consumers, ping_pong;
+  int block_m, consumers;
+  bool ping_pong = false;
 };
-constexpr Schedule kSchedules[] = {{128, 2, 0}, {256, 2, 0}, {128, 2, 1}, {64, 2, 1},
-                                   {64, 1, 0},  {128, 1, 0}, {192, 3, 0}};
+constexpr Schedule kSchedules[] = {{128, 2}, {256, 2}, {128, 2, true}, {64, 2, true},
+                                   {64, 1},  {128, 1}, {192, 3}};
 
 /// The CTAs that share their loads by multicast.
 struct Cluster {
@@ -212,36 +213,28 @@ int group_of_gpc(const WgmmaShape& shape) {
   return group;
 }
 
-Config make_config(const Problem& problem, const TileChoice& choice, const DeviceLimits& limits) {
+WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, const DeviceLimits& limits) {
   const auto& [schedule, block_n, cluster, atoms_of_k, epilogue_stages, swap_ab] = choice;
   const bool promotes = problem.numerics == Numerics::kPromoted;
   const bool tensor_store =
       problem.d.alignment_bytes == 16 &&
       (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
       !traits(problem.activation).is_long;
-  Config config({{"block_m", schedule.block_m},
-                 {"block_n", block_n},
-                 {"block_k",
-                  atoms_of_k * wgmma::kSwizzleBytes / static_cast<int>(size_bytes(problem.a.type))},
-                 {"stages", 2},
-                 {"epilogue_stages", epilogue_stages},
-                 {"consumers", schedule.consumers},
-                 {"ping_pong", schedule.ping_pong},
-                 {"cluster_m", cluster.m},
-                 {"cluster_n", cluster.n},
-                 {"group_m", 8},
-                 {"raster_along_n", 0},
-                 {"gpc_aware", 0},
-                 {"evict_first", 0},
-                 {"split_k", 1},
-                 {"in_flight", promotes ? 0 : 1},
-                 {"tensor_store", tensor_store ? 1 : 0},
-                 {"programmatic", 1},
-                 {"swap_ab", swap_ab ? 1 : 0},
-                 {"prefetch", 0}});
-  config.set("stages",
-             std::max(2, stages_that_fit(WgmmaShape(problem, config), wgmma::kMostStages, limits)));
-  return config;
+  WgmmaShape shape(problem, {.block_m = schedule.block_m,
+                             .block_n = block_n,
+                             .block_k = atoms_of_k * wgmma::kSwizzleBytes /
+                                        static_cast<int>(size_bytes(problem.a.type)),
+                             .stages = 2,
+                             .epilogue_stages = epilogue_stages,
+                             .consumers = schedule.consumers,
+                             .ping_pong = schedule.ping_pong,
+                             .cluster_m = cluster.m,
+                             .cluster_n = cluster.n,
+                             .in_flight = promotes ? 0 : 1,
+                             .tensor_store = tensor_store,
+                             .swap_ab = swap_ab});
+  shape.stages = std::max(2, stages_that_fit(shape, wgmma::kMostStages, limits));
+  return shape;
 }
 
 // Collects the candidates, one tile at a time.
@@ -273,12 +266,10 @@ class CandidateSelection {
     if (is_too_large(problem, choice)) {
       return;
     }
-    Config plain = make_config(problem, choice, limits_);
-    const Tiling clusters = WgmmaShape(problem, plain).clusters(problem);
-    if (clusters.tiles_n == 1 && clusters.tiles_m > 1) {
-      plain.set("raster_along_n", 1);  // the same order, with A as the streaming operand
-    }
-    WgmmaShape shape(problem, plain);
+    WgmmaShape shape = shape_of(problem, choice, limits_);
+    const Tiling clusters = shape.clusters(problem);
+    // The same order, with A as the streaming operand.
+    shape.raster_along_n = clusters.tiles_n == 1 && clusters.tiles_m > 1;
     const std::int64_t tiles = clusters.blocks().value_or(kMaxGridX);
     const std::int64_t clusters_of_wave = shape.clusters_of_wave(limits_);
     const std::int64_t k_tiles = ceil_divide(problem.k, shape.block_k);
@@ -298,46 +289,46 @@ class CandidateSelection {
                    : shape.cluster_size() > 2 || (shape.block_n < 64 && clusters.tiles_n > 1)) {
         continue;  // large clusters leave SMs idle, and larger tiles exist
       }
-      Config config = plain;
-      config.set("split_k", split_k);
       const bool pays =
           !streams_alone(clusters) && (split_k > 1 || waves * k_tiles >= kLeastKTilesGpcAware);
+      WgmmaShape rasterized = shape;
       if (pays && ranges_fit(limits_)) {
-        add(problem, config);  // other rasterizations never won without gpc_aware
-        config.set("gpc_aware", 1);
+        add(problem, shape);  // other rasterizations never won without gpc_aware
+        rasterized.gpc_aware = true;
         if (one_wave) {
-          config.set("group_m", group_of_gpc(shape));
+          rasterized.group_m = group_of_gpc(shape);
         }
       }
-      add(problem, config);
-      add_rasterizations(problem, config, waves);
+      add(problem, rasterized);
+      add_rasterizations(problem, rasterized, waves);
     }
   }
 
-  /// Adds a config's other rasterizations: along N, and in larger groups. A single row or column
+  /// Adds a shape's other rasterizations: along N, and in larger groups. A single row or column
   /// of clusters has only one order, and a group cannot exceed the number of rows.
-  void add_rasterizations(const Problem& problem, const Config& config, std::int64_t waves) {
-    const Tiling clusters = WgmmaShape(problem, config).clusters(problem);
+  void add_rasterizations(const Problem& problem, const WgmmaShape& shape, std::int64_t waves) {
+    const Tiling clusters = shape.clusters(problem);
     if (streams_alone(clusters)) {
       return;
     }
-    const int some = config.at("gpc_aware") == 1 ? kSomeWavesGpcAware : kSomeWaves;
-    for (const auto& [group_m, along_n] : {std::pair(8, 1), {16, 0}, {16, 1}}) {
-      const std::int64_t along = along_n == 1 ? clusters.tiles_n : clusters.tiles_m;
+    const int some = shape.gpc_aware ? kSomeWavesGpcAware : kSomeWaves;
+    for (const auto& [group_m, along_n] : {std::pair(8, true), {16, false}, {16, true}}) {
+      const std::int64_t along = along_n ? clusters.tiles_n : clusters.tiles_m;
       if (group_m == 8 ? waves >= some : waves >= kManyWaves && along > 8) {
-        Config other = config;
-        add(problem, std::move(other.set("group_m", group_m).set("raster_along_n", along_n)));
+        WgmmaShape other = shape;
+        other.group_m = group_m;
+        other.raster_along_n = along_n;
+        add(problem, other);
       }
     }
   }
 
-  void add(const Problem& problem, Config config) {
-    const WgmmaShape shape(problem, config);
+  void add(const Problem& problem, WgmmaShape shape) {
     if (why_not_wgmma(requested_, shape).empty()) {
       // The padded copies do not exist yet when the kernel prefetches.
-      config.set("prefetch", needs_padding(requested_) ? 0 : prefetched(problem, shape, limits_));
-      config.set("evict_first", evicts_first(problem, shape, limits_));
-      chosen_.push_back(std::move(config));
+      shape.prefetch = needs_padding(requested_) ? 0 : prefetched(problem, shape, limits_);
+      shape.evict_first = evicts_first(problem, shape, limits_);
+      chosen_.push_back(config_of(shape));
     }
   }
 

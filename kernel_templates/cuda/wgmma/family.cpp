@@ -10,44 +10,46 @@ namespace {
 constexpr int kArch = 90;
 static_assert(kClaimCounterBytes <= kFamilyCounterBytes);
 
+struct LegalValues {
+  std::vector<int> values;
+  Knob::Role role = Knob::kVariant;
+};
+struct LegalValuesOfKnobs {
+#define WGMMA_LEGAL(type, name, macro, value, meaning) LegalValues name;
+  WGMMA_KNOBS(WGMMA_LEGAL, WGMMA_LEGAL)
+#undef WGMMA_LEGAL
+};
+
+std::vector<Knob> wgmma_knobs() {
+  const LegalValuesOfKnobs legal{
+      .block_m = {{64, 128, 192, 256}, Knob::kTile},
+      .block_n = {in_steps(wgmma::kLeastWidth, wgmma::kMostWidth, wgmma::kWidthStep), Knob::kTile},
+      .block_k = {{32, 64, 128, 256}, Knob::kTile},
+      .stages = {in_steps(2, wgmma::kMostStages)},
+      .epilogue_stages = {{1, 2}, Knob::kTile},
+      .consumers = {{1, 2, 3}, Knob::kTile},
+      .ping_pong = {{0, 1}, Knob::kTile},
+      .cluster_m = {{1, 2, 4}},
+      .cluster_n = {{1, 2, 4}},
+      .group_m = {{1, 2, 4, 8, 16, 32}},
+      .raster_along_n = {{0, 1}},
+      .gpc_aware = {{0, 1}},
+      .evict_first = {{0, 1, 2}},
+      .split_k = {in_steps(1, wgmma::kMostSplitK)},
+      .in_flight = {{0, 1}},
+      .tensor_store = {{0, 1}},
+      .programmatic = {{1, 0}, Knob::kLaunch},
+      .swap_ab = {{0, 1}, Knob::kTile},
+      .prefetch = {{0, 1, 2, 4, 8, 16}}};
+#define WGMMA_KNOB(type, name, macro, value, meaning) \
+  {#name, legal.name.values, meaning, legal.name.role},
+  return {WGMMA_KNOBS(WGMMA_KNOB, WGMMA_KNOB)};
+#undef WGMMA_KNOB
+}
+
 class Wgmma final : public CudaFamily {
  public:
-  Wgmma()
-      : CudaFamily(
-            "wgmma", "cuda/wgmma/kernel.cu",
-            {{"block_m", {64, 128, 192, 256}, "rows of a CTA's tile of D", Knob::kTile},
-             {"block_n", in_steps(wgmma::kLeastWidth, wgmma::kMostWidth, wgmma::kWidthStep),
-              "columns of a CTA's tile of D", Knob::kTile},
-             {"block_k", {32, 64, 128, 256}, "elements of a k tile", Knob::kTile},
-             {"stages",
-              {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, wgmma::kMostStages},
-              "k tiles in shared memory"},
-             {"epilogue_stages",
-              {1, 2},
-              "16-row buffers of D per warp in shared memory",
-              Knob::kTile},
-             {"consumers", {1, 2, 3}, "consumer warpgroups", Knob::kTile},
-             {"ping_pong",
-              {0, 1},
-              "1: consumers alternate tiles, and one stores while the other multiplies",
-              Knob::kTile},
-             {"cluster_m", {1, 2, 4}, "CTAs along M that share B by multicast"},
-             {"cluster_n", {1, 2, 4}, "CTAs along N that share A by multicast"},
-             {"group_m", {1, 2, 4, 8, 16, 32}, "rows (columns) of tiles in a rasterization group"},
-             {"raster_along_n", {0, 1}, "1: groups extend along N, not along M"},
-             {"gpc_aware", {0, 1}, "1: neighbouring tiles go to the SMs of one GPC"},
-             {"evict_first",
-              {0, 1, 2},
-              "1: D and the streaming operand are evicted from L2 first; 2: only the operand"},
-             {"split_k", in_steps(1, wgmma::kMostSplitK), "split-K slices"},
-             {"in_flight", {0, 1}, "k tiles whose wgmma still run when the next one is issued"},
-             {"tensor_store", {0, 1}, "1: D is stored by TMA"},
-             {"programmatic",
-              {1, 0},
-              "1: may start while the previous kernel of this library still runs",
-              Knob::kLaunch},
-             {"swap_ab", {0, 1}, "1: computes D's transpose from B and A", Knob::kTile},
-             {"prefetch", {0, 1, 2, 4, 8, 16}, "k tiles prefetched into L2"}}) {}
+  Wgmma() : CudaFamily("wgmma", "cuda/wgmma/kernel.cu", wgmma_knobs()) {}
 
   Instantiation instantiate(const Problem& requested, const Config& config,
                             const DeviceLimits& limits) const override {
@@ -68,7 +70,7 @@ class Wgmma final : public CudaFamily {
     }
     Instance instance = begin_instance(requested, config);
     instance.launch = launch(problem, shape, limits);
-    if (config.at("programmatic") == 1) {
+    if (shape.programmatic) {
       instance.launch.programmatic = problem.launch_regime == LaunchRegime::kBackToBack
                                          ? ProgrammaticLaunch::kAlways
                                          : ProgrammaticLaunch::kAfterOwn;

@@ -38,7 +38,7 @@
 // TMA needs rows that are aligned to 16 bytes. An operand with other rows is first copied to the
 // workspace, with padded rows, by another kernel (pad.cuh).
 //
-// Files: this one has the knobs, the producer, the consumers' loop over work tiles, and the entry.
+// Files: shape.h has the knobs; this one the producer, the consumers and the entry.
 // mainloop.cuh multiplies a work tile, and epilogue.cuh stores it. tile_scheduler.cuh selects the
 // next work tile. pipeline.cuh has the stages and their barriers.
 //
@@ -74,75 +74,16 @@
 #include "shared_tile.cuh"
 #include "tile_scheduler.cuh"
 #include "transpose.cuh"
-#ifndef BLOCK_M
-#define BLOCK_M 128  // rows of a tile of D
-#endif
 #ifndef BLOCK_N
-#define BLOCK_N 256  // columns of a tile of D
-#endif
-#ifndef BLOCK_K
-#define BLOCK_K 64  // depth of a k tile
-#endif
-#ifndef STAGES
-#define STAGES 4  // tiles of A and B in shared memory
-#endif
-#ifndef EPILOGUE_STAGES
-#define EPILOGUE_STAGES 2  // buffers in which a warp prepares D for TMA
-#endif
-#ifndef CONSUMERS
-#define CONSUMERS 2  // warpgroups that multiply
-#endif
-#ifndef PING_PONG
-#define PING_PONG 0  // 0: consumers share a tile; 1: they compute tiles alternately
-#endif
-#ifndef CLUSTER_M
-#define CLUSTER_M 2  // CTAs below each other that share B
-#endif
-#ifndef CLUSTER_N
-#define CLUSTER_N 1  // CTAs beside each other that share A
-#endif
-#ifndef GROUP_M
-#define GROUP_M 8  // rows of (clusters of) tiles in a rasterization group
-#endif
-#ifndef RASTER_ALONG_N
-#define RASTER_ALONG_N 0  // 1: groups consist of columns of tiles
-#endif
-#ifndef GPC_AWARE
-#define GPC_AWARE 0  // 1: neighbouring tiles go to SMs of one GPC
-#endif
-#ifndef EVICT_FIRST
-#define EVICT_FIRST 0  // 1: D and the streamed operand leave L2 first; 2: only the operand does
-#endif
-#ifndef SPLIT_K
-#define SPLIT_K 1  // slices of K
-#endif
-#ifndef IN_FLIGHT
-#define IN_FLIGHT 1  // k tiles whose wgmma still runs when the next one is started
-#endif
-#ifndef TENSOR_STORE
-#define TENSOR_STORE 1  // 0: threads store D; 1: TMA does
-#endif
-#ifndef SWAP_AB
-#define SWAP_AB 0  // 1: the host has exchanged A and B, and asks for the transpose of D
-#endif
-#ifndef PREFETCH
-#define PREFETCH 0  // k tiles brought into the L2 cache before the inputs may be read
+#define BLOCK_N 256  // a macro, since the names of instructions contain it
 #endif
 
-constexpr wgmma::Shape kShape{.block_m = BLOCK_M,
-                              .block_n = BLOCK_N,
-                              .block_k = BLOCK_K,
-                              .stages = STAGES,
-                              .epilogue_stages = EPILOGUE_STAGES,
-                              .consumers = CONSUMERS,
-                              .ping_pong = PING_PONG != 0,
-                              .cluster_m = CLUSTER_M,
-                              .cluster_n = CLUSTER_N,
-                              .split_k = SPLIT_K,
-                              .in_flight = IN_FLIGHT,
-                              .tensor_store = TENSOR_STORE != 0,
-                              .swap_ab = SWAP_AB != 0,
-                              .element_bytes = sizeof(TypeA),
+// The knobs, their defaults and their meanings are WGMMA_KNOBS in shape.h. The macro of block_m is
+// BLOCK_M.
+#define WGMMA_TEXT(macro) #macro
+#define WGMMA_KNOB(type, name, macro, value, meaning) \
+  .name = static_cast<type>(wgmma::macro_value(WGMMA_TEXT(macro), value)),
+constexpr wgmma::Shape kShape{WGMMA_KNOBS(WGMMA_KNOB, WGMMA_NONE).element_bytes = sizeof(TypeA),
                               .element_bytes_d = sizeof(TypeD),
                               .a_is_k_major = kOrderA == Order::kRowMajor,
                               .b_is_k_major = kOrderB == Order::kColumnMajor,
@@ -150,9 +91,13 @@ constexpr wgmma::Shape kShape{.block_m = BLOCK_M,
                               .promotes = kNumerics == Numerics::kPromoted,
                               .reads_c = kReadC,
                               .reads_bias = kBias != Bias::kNone};
-constexpr Rasterization kRasterization{.group_m = GROUP_M, .along_n = RASTER_ALONG_N != 0};
-constexpr bool kGpcAware = GPC_AWARE != 0;
-constexpr int kEvictFirst = EVICT_FIRST, kPrefetch = PREFETCH;
+TUNEDGEMM_CONSTEXPR wgmma::OtherKnobs other_knobs() {
+  return {WGMMA_KNOBS(WGMMA_NONE, WGMMA_KNOB)};
+}
+constexpr Rasterization kRasterization{.group_m = other_knobs().group_m,
+                                       .along_n = other_knobs().raster_along_n};
+constexpr bool kGpcAware = other_knobs().gpc_aware;
+constexpr int kEvictFirst = other_knobs().evict_first, kPrefetch = other_knobs().prefetch;
 #ifndef THREADS
 #define THREADS kShape.threads()
 #endif
@@ -162,31 +107,19 @@ constexpr int kEvictFirst = EVICT_FIRST, kPrefetch = PREFETCH;
 
 // ---- 3. What must hold --------------------------------------------------------------------------
 static_assert(sizeof(TypeA) == sizeof(TypeB), "A and B must have elements of one size");
-static_assert(kShape.cluster_fits(), "cluster_m times cluster_n must be 1, 2 or 4");
+#define WGMMA_ASSERT(function, knobs, sentence) \
+  static_assert(kShape.function(), knobs ": " sentence);
+WGMMA_CONSTRAINTS(WGMMA_ASSERT)
 static_assert(kShape.consumers >= 1 && kShape.consumers <= 3, "consumers must be 1, 2 or 3");
-static_assert(kShape.ping_pong_fits(), "ping_pong=1 takes consumers=2");
-static_assert(kShape.rows_fit(),
-              "block_m must be 64 rows for each consumer, or a multiple of that");
-static_assert(kShape.width_fits(),
-              "block_n must be a multiple of 8, some types of 16, from 16 to 256");
-static_assert(kShape.multicast_fits(),
-              "each of the cluster_m CTAs must load a multiple of 8 columns of B");
-static_assert(kShape.block_k_fits(), "block_k must be 128 or 256 bytes");
-static_assert(kShape.block_k_fits_order(),
-              "block_k must be 128 bytes where wgmma cannot take a tile as it is loaded");
 static_assert(!kShape.tensor_store || kAlignD >= wgmma::kTmaAlignment,
               "tensor_store=1 needs rows of D aligned to 16 bytes");
 static_assert(!kShape.tensor_store || !traits(kActivation).is_long,
               "long activations need the rolled loop of tensor_store=0");
-static_assert(kShape.swap_fits(), "swap_ab=1 needs tensor_store=1: threads store rows of D");
 static_assert(kShape.stages >= 2 && kShape.stages <= 16, "stages must be 2 to 16");
-static_assert(kShape.epilogue_stages_fit(), "epilogue_stages must be 2, or 1 with tensor_store=1");
 static_assert(kShape.in_flight == 0 || kShape.in_flight == 1, "in_flight must be 0 or 1");
-static_assert(kShape.in_flight_fits_promotion(), "promoted accumulators need in_flight=0");
-static_assert(kShape.in_flight_fits_registers(), "an MN-major A of 32 bits needs in_flight=1");
 static_assert(kRasterization.group_m >= 1 && kShape.split_k >= 1,
               "group_m and split_k must be 1 or more");
-static_assert(kPrefetch >= 0, "prefetch must be 0 or more");
+static_assert(kPrefetch >= 0 && kEvictFirst >= 0, "prefetch and evict_first must be 0 or more");
 static_assert(kShape.accumulators_fit(),
               "block_m * block_n needs too many accumulators a thread: make the tile smaller");
 static_assert(kShape.registers_fit(),
@@ -311,7 +244,7 @@ __device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shar
 // ---- 5. Consumer --------------------------------------------------------------------------------
 // A consumer warpgroup computes its rows of every work tile or, with ping_pong, every second work
 // tile.
-constexpr int kPingPongBarrier = 8;  // and 9: one for each consumer, which waits there for its turn
+[[maybe_unused]] constexpr int kPingPongBarrier = 8;  // and 9: where each consumer waits its turn
 
 template <wgmma::Shape kShape>
 struct Consumer {

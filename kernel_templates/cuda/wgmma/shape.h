@@ -59,21 +59,91 @@ TUNEDGEMM_CONSTEXPR int tile_bytes(SharedTile tile) {
   return tile.atom_columns * atom_column_bytes(tile);
 }
 
+// The knobs: type, name, macro of kernel.cu, default, meaning. S: a member of Shape. O: a knob that
+// only places or orders work. All lists of knobs are made from this one; family.cpp adds the legal
+// values.
+// clang-format off
+#define WGMMA_KNOBS(S, O)                                                                      \
+  S(int, block_m, BLOCK_M, 128, "rows of a CTA's tile of D")                                   \
+  S(int, block_n, BLOCK_N, 256, "columns of a CTA's tile of D")                                \
+  S(int, block_k, BLOCK_K, 64, "elements of a k tile")                                         \
+  S(int, stages, STAGES, 4, "k tiles in shared memory")                                        \
+  S(int, epilogue_stages, EPILOGUE_STAGES, 2, "16-row buffers of D per warp in shared memory") \
+  S(int, consumers, CONSUMERS, 2, "consumer warpgroups")                                       \
+  S(bool, ping_pong, PING_PONG, false,                                                         \
+    "1: consumers alternate tiles, and one stores while the other multiplies")                 \
+  S(int, cluster_m, CLUSTER_M, 2, "CTAs along M that share B by multicast")                    \
+  S(int, cluster_n, CLUSTER_N, 1, "CTAs along N that share A by multicast")                    \
+  O(int, group_m, GROUP_M, 8, "rows (columns) of tiles in a rasterization group")              \
+  O(bool, raster_along_n, RASTER_ALONG_N, false, "1: groups extend along N, not along M")      \
+  O(bool, gpc_aware, GPC_AWARE, false, "1: neighbouring tiles go to the SMs of one GPC")       \
+  O(int, evict_first, EVICT_FIRST, 0,                                                          \
+    "1: D and the streaming operand are evicted from L2 first; 2: only the operand")           \
+  S(int, split_k, SPLIT_K, 1, "split-K slices")                                                \
+  S(int, in_flight, IN_FLIGHT, 1, "k tiles whose wgmma still run when the next one is issued") \
+  S(bool, tensor_store, TENSOR_STORE, true, "1: D is stored by TMA")                           \
+  O(bool, programmatic, PROGRAMMATIC, true,                                                    \
+    "1: may start while the previous kernel of this library still runs")                       \
+  S(bool, swap_ab, SWAP_AB, false, "1: computes D's transpose from B and A")                   \
+  O(int, prefetch, PREFETCH, 0, "k tiles prefetched into L2")
+// clang-format on
+
+#define WGMMA_NONE(type, name, macro, value, meaning)
+#define WGMMA_MEMBER(type, name, macro, value, meaning) type name = value;
+struct OtherKnobs {
+  WGMMA_KNOBS(WGMMA_NONE, WGMMA_MEMBER)
+};
+
+// The value of a knob, given the text of its macro: a number or, if the macro is not defined, its
+// name. Any other text gives -1, which is no legal value.
+TUNEDGEMM_CONSTEXPR int macro_value(const char* text, int value_if_undefined) {
+  if (*text >= 'A' && *text <= 'Z') {
+    return value_if_undefined;
+  }
+  int value = 0;
+  for (; *text != 0; ++text) {
+    if (*text < '0' || *text > '9') {
+      return -1;
+    }
+    value = 10 * value + (*text - '0');
+  }
+  return value;
+}
+
+// The constraints: C(function of Shape, its knobs, sentence). The kernel asserts them. The host
+// half refuses a config with the sentence and the values of the knobs.
+// clang-format off
+#define WGMMA_CONSTRAINTS(C)                                                                    \
+  C(cluster_fits, "cluster_m and cluster_n", "a cluster has 1, 2 or at most 4 CTAs")            \
+  C(width_fits, "block_n",                                                                      \
+    "it must be a multiple of 8 from 16 to 256; s8, and an 8-bit B that is not "                \
+    "K-major, need a multiple of 16")                                                           \
+  C(multicast_fits, "block_n and cluster_m", "each CTA must load a multiple of 8 columns of B") \
+  C(ping_pong_fits, "consumers", "ping_pong=1 needs two")                                       \
+  C(rows_fit, "block_m and consumers",                                                          \
+    "block_m must be 64 rows for each consumer, or a multiple of that")                         \
+  C(block_k_fits, "block_k in bytes", "it must be 128 or 256")                                  \
+  C(block_k_fits_order, "block_k in bytes and layout",                                          \
+    "operands of 8 or 32 bits that are not K-major need 128")                                   \
+  C(in_flight_fits_registers, "in_flight",                                                      \
+    "an A of 32 bits that is not K-major needs in_flight=1")                                    \
+  C(in_flight_fits_promotion, "in_flight", "promoted accumulation needs in_flight=0")           \
+  C(epilogue_stages_fit, "epilogue_stages and tensor_store",                                    \
+    "epilogue_stages=1 needs tensor_store=1: threads store longer rows")                        \
+  C(swap_fits, "swap_ab and tensor_store",                                                      \
+    "swap_ab=1 needs tensor_store=1: threads store rows of D")
+// clang-format on
+
 // The knobs, and the properties of the problem that the kernel depends on. With swap_ab these are
 // properties of the transposed problem. The kernel's headers are templates over a Shape.
 struct Shape {
-  int block_m, block_n, block_k;
-  int stages, epilogue_stages, consumers;
-  bool ping_pong;
-  int cluster_m, cluster_n;
-  int split_k, in_flight;
-  bool tensor_store, swap_ab;
+  WGMMA_KNOBS(WGMMA_MEMBER, WGMMA_NONE)
 
-  int element_bytes, element_bytes_d;
-  bool a_is_k_major, b_is_k_major;
-  bool accumulates_integers;
-  bool promotes;  // adds the accumulators of each k tile in f32
-  bool reads_c, reads_bias;
+  int element_bytes = 0, element_bytes_d = 0;
+  bool a_is_k_major = false, b_is_k_major = false;
+  bool accumulates_integers = false;
+  bool promotes = false;  // adds the accumulators of each k tile in f32
+  bool reads_c = false, reads_bias = false;
 
   // ---- The schedule -----------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }

@@ -23,11 +23,9 @@ Problem problem_of_kernel(const Problem& problem, const Config& config);
 
 /// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A
 /// plain value.
-struct WgmmaShape : wgmma::Shape {
+struct WgmmaShape : wgmma::Shape, wgmma::OtherKnobs {
+  WgmmaShape(const Problem& problem, const wgmma::Shape& knobs);
   WgmmaShape(const Problem& problem, const Config& config);
-
-  int group_m;
-  bool raster_along_n, gpc_aware;
 
   /// The rows of A (loaded_m) and columns of B (loaded_n) for which a k tile has room in shared
   /// memory, since tiles consist of whole swizzle atoms.
@@ -47,6 +45,8 @@ struct WgmmaShape : wgmma::Shape {
   /// The number of CTAs of the persistent grid: at most one wave.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };
+
+Config config_of(const WgmmaShape& shape);
 
 /// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
 /// static_asserts of the kernel. Takes the requested problem, which the sentence describes.

@@ -52,28 +52,53 @@ std::string why_not_operands(const Problem& problem) {
   return "";
 }
 
-wgmma::Shape shape_of(const Problem& problem, const Config& config) {
-  return {.block_m = config.at("block_m"),
-          .block_n = config.at("block_n"),
-          .block_k = config.at("block_k"),
-          .stages = config.at("stages"),
-          .epilogue_stages = config.at("epilogue_stages"),
-          .consumers = config.at("consumers"),
-          .ping_pong = config.at("ping_pong") != 0,
-          .cluster_m = config.at("cluster_m"),
-          .cluster_n = config.at("cluster_n"),
-          .split_k = config.at("split_k"),
-          .in_flight = config.at("in_flight"),
-          .tensor_store = config.at("tensor_store") != 0,
-          .swap_ab = config.at("swap_ab") != 0,
-          .element_bytes = static_cast<int>(size_bytes(problem.a.type)),
-          .element_bytes_d = static_cast<int>(size_bytes(problem.d.type)),
-          .a_is_k_major = problem.a.order == Order::kRowMajor,
-          .b_is_k_major = problem.b.order == Order::kColumnMajor,
-          .accumulates_integers = problem.a.type == DataType::kS8,
-          .promotes = problem.numerics == Numerics::kPromoted,
-          .reads_c = problem.beta != ScalarClass::kZero,
-          .reads_bias = problem.bias != Bias::kNone};
+wgmma::Shape shape_of(const Problem& problem, wgmma::Shape knobs) {
+  knobs.element_bytes = static_cast<int>(size_bytes(problem.a.type));
+  knobs.element_bytes_d = static_cast<int>(size_bytes(problem.d.type));
+  knobs.a_is_k_major = problem.a.order == Order::kRowMajor;
+  knobs.b_is_k_major = problem.b.order == Order::kColumnMajor;
+  knobs.accumulates_integers = problem.a.type == DataType::kS8;
+  knobs.promotes = problem.numerics == Numerics::kPromoted;
+  knobs.reads_c = problem.beta != ScalarClass::kZero;
+  knobs.reads_bias = problem.bias != Bias::kNone;
+  return knobs;
+}
+
+#define WGMMA_VALUE(type, name, macro, value, meaning) .name = static_cast<type>(config.at(#name)),
+wgmma::Shape shape_knobs(const Config& config) {
+  return {WGMMA_KNOBS(WGMMA_VALUE, WGMMA_NONE)};
+}
+wgmma::OtherKnobs other_knobs(const Config& config) {
+  return {WGMMA_KNOBS(WGMMA_NONE, WGMMA_VALUE)};
+}
+#undef WGMMA_VALUE
+
+/// The value of a knob, or of another word that WGMMA_CONSTRAINTS uses.
+std::string with_value(std::string_view word, const Problem& requested, const WgmmaShape& shape) {
+  if (word == "block_k in bytes") {
+    return value("block_k", shape.block_k) + " is " + std::to_string(shape.bytes_along_k()) +
+           " bytes";
+  }
+  if (word == "layout") {
+    return "layout " + std::string(layout_text(requested));
+  }
+#define WGMMA_WORD(type, name, macro, default_value, meaning) \
+  if (word == #name) {                                        \
+    return value(word, shape.name);                           \
+  }
+  WGMMA_KNOBS(WGMMA_WORD, WGMMA_WORD)
+#undef WGMMA_WORD
+  return std::string(word);
+}
+
+/// "block_m=64 and consumers=2" for "block_m and consumers".
+std::string with_values(std::string_view words, const Problem& requested, const WgmmaShape& shape) {
+  constexpr std::string_view kAnd = " and ";
+  const std::size_t end = words.find(kAnd);
+  const std::string first = with_value(words.substr(0, end), requested, shape);
+  return end == std::string_view::npos
+             ? first
+             : first + " and " + with_values(words.substr(end + kAnd.size()), requested, shape);
 }
 
 }  // namespace
@@ -82,11 +107,17 @@ Problem problem_of_kernel(const Problem& problem, const Config& config) {
   return config.at("swap_ab") != 0 ? transposed(problem) : problem;
 }
 
+WgmmaShape::WgmmaShape(const Problem& problem, const wgmma::Shape& knobs)
+    : Shape(shape_of(problem, knobs)) {}
+
 WgmmaShape::WgmmaShape(const Problem& problem, const Config& config)
-    : Shape(shape_of(problem, config)),
-      group_m(config.at("group_m")),
-      raster_along_n(config.at("raster_along_n") != 0),
-      gpc_aware(config.at("gpc_aware") != 0) {}
+    : Shape(shape_of(problem, shape_knobs(config))), OtherKnobs(other_knobs(config)) {}
+
+Config config_of(const WgmmaShape& shape) {
+#define WGMMA_PAIR(type, name, macro, value, meaning) {#name, static_cast<int>(shape.name)},
+  return Config({WGMMA_KNOBS(WGMMA_PAIR, WGMMA_PAIR)});
+#undef WGMMA_PAIR
+}
 
 Tiling WgmmaShape::clusters(const Problem& problem) const {
   return tiling(problem, block_m * cluster_m, block_n * cluster_n, split_k);
@@ -122,45 +153,12 @@ std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape) {
     return why;
   }
   const Problem problem = shape.swap_ab ? transposed(requested) : requested;
-  if (!shape.cluster_fits()) {
-    return value("cluster_m", shape.cluster_m) + " and " + value("cluster_n", shape.cluster_n) +
-           ": a cluster has at most 4 CTAs";
+#define WGMMA_REFUSAL(function, knobs, sentence)                     \
+  if (!shape.function()) {                                           \
+    return with_values(knobs, requested, shape) + ": " + (sentence); \
   }
-  if (shape.block_n % shape.width_step() != 0) {
-    return value("block_n", shape.block_n) +
-           (shape.width_step() == wgmma::kWidthStep
-                ? ": it must be a multiple of "
-                : ": s8, and an 8-bit B that is not K-major, need a multiple of ") +
-           std::to_string(shape.width_step());
-  }
-  if (!shape.multicast_fits()) {
-    return value("block_n", shape.block_n) + " and " + value("cluster_m", shape.cluster_m) +
-           ": each CTA must load a multiple of 8 columns of B";
-  }
-  if (!shape.ping_pong_fits()) {
-    return value("consumers", shape.consumers) + ": ping_pong=1 needs two";
-  }
-  if (!shape.rows_fit()) {
-    return value("block_m", shape.block_m) + " and " + value("consumers", shape.consumers) +
-           ": block_m must be 64 rows for each consumer, or a multiple of that";
-  }
-  const std::string bytes_along_k = std::to_string(shape.bytes_along_k());
-  if (!shape.block_k_fits()) {
-    return value("block_k", shape.block_k) + " is " + bytes_along_k +
-           " bytes: it must be 128 or 256";
-  }
-  if (!shape.block_k_fits_order()) {
-    return value("block_k", shape.block_k) + " is " + bytes_along_k +
-           " bytes: operands of 8 or 32 bits that are not K-major (layout " +
-           layout_text(requested) + ") need 128";
-  }
-  if (!shape.in_flight_fits_registers()) {
-    return value("in_flight", shape.in_flight) +
-           ": an A of 32 bits that is not K-major needs in_flight=1";
-  }
-  if (!shape.in_flight_fits_promotion()) {
-    return value("in_flight", shape.in_flight) + ": promoted accumulation needs in_flight=0";
-  }
+  WGMMA_CONSTRAINTS(WGMMA_REFUSAL)
+#undef WGMMA_REFUSAL
   if (shape.tensor_store && problem.d.alignment_bytes < 16) {
     return "tensor_store=1, but the rows of D are aligned to " +
            std::to_string(problem.d.alignment_bytes) + " bytes, and TMA needs 16";
@@ -170,12 +168,6 @@ std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape) {
     return "tensor_store=1, but rows of N=" + std::to_string(requested.n) + " elements are " +
            std::to_string(requested.n * shape.element_bytes_d) +
            " bytes: they must be a multiple of 16";
-  }
-  if (!shape.epilogue_stages_fit()) {
-    return "epilogue_stages=1 needs tensor_store=1: threads store longer lines";
-  }
-  if (!shape.swap_fits()) {
-    return "swap_ab=1 needs tensor_store=1";
   }
   if (shape.tensor_store && traits(problem.activation).is_long) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
