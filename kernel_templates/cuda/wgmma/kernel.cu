@@ -2,12 +2,10 @@
 //
 //   D = act(alpha * A * B + beta * C + bias)        on Hopper's tensor cores (sm_90a)
 //
-// Read mma/kernel.cu first. Here the threads neither copy operands nor hold them in registers. One
-// thread, the producer, starts copies by the tensor memory accelerator, TMA (ptx/tensor_copy.cuh).
-// The consumers, warpgroups of four warps, multiply tiles in shared memory (ptx/wgmma.cuh).
-// Producer and consumers synchronise only through barriers, which count bytes and arrivals
-// (ptx/mbarrier.cuh). The kernel is persistent and warp-specialised: a CTA computes one tile of D
-// after another, and loads the operands of the next tile while it stores the current one.
+// Read wgmma_first.cu first: it explains the producer, the consumers and the barriers between them.
+// New here: the kernel is persistent. A CTA computes one tile of D after another, and loads the
+// operands of the next tile while it stores the current one. CTAs form clusters, consumers follow
+// one of three schedules, TMA also stores D, and operands have any order and alignment.
 //
 //    producer, 1 thread          full[s]: the tile is there         consumers, 1 to 3 warpgroups
 //   +---------------------+     +---+---+---+---+  stages tiles    +------------------------------+
