@@ -79,9 +79,9 @@ std::string why_not_block(int threads, int registers_per_thread, std::int64_t sh
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits) {
   if (!tiling.blocks()) {
-    return std::to_string(tiling.tiles_m) + " x " + std::to_string(tiling.tiles_n) + " tiles, " +
-           std::to_string(tiling.batch) +
-           " batch entries and split_k=" + std::to_string(tiling.split_k) +
+    return std::to_string(tiling.tiles_m) + " x " + std::to_string(tiling.tiles_n) +
+           " tiles, a batch of " + std::to_string(tiling.batch) +
+           " and split_k=" + std::to_string(tiling.split_k) +
            " make more CTAs than the 2147483647 of a grid; make the tile larger";
   }
   if (tiling.split_k == 1) {

@@ -109,16 +109,16 @@ std::string why_not_batch_of_d(const Problem& problem) {
   }
   const MatrixLines lines = lines_of(problem.d, problem.m, problem.n);
   const std::int64_t stride = problem.d.batch_stride;
-  const std::int64_t one_entry = *span_elements(problem.d, problem.m, problem.n, 1);
-  const bool behind_each_other = stride >= one_entry;
+  const std::int64_t one_matrix = *span_elements(problem.d, problem.m, problem.n, 1);
+  const bool behind_each_other = stride >= one_matrix;
   const bool interleaved = stride >= lines.length && (problem.d.leading_dimension - lines.length) /
                                                              std::max<std::int64_t>(stride, 1) >=
                                                          problem.batch - 1;
   return behind_each_other || interleaved
              ? ""
              : "the batch stride of D is " + std::to_string(stride) +
-                   " elements, so the batch entries of D overlap; give at least " +
-                   std::to_string(one_entry);
+                   " elements, so the matrices D of the batch overlap; give at least " +
+                   std::to_string(one_matrix);
 }
 
 template <class Enum, std::size_t Count>
@@ -355,13 +355,13 @@ std::optional<std::int64_t> span_elements(const Matrix& matrix, std::int64_t row
     return 0;
   }
   std::int64_t between_lines = 0;
-  std::int64_t between_entries = 0;
+  std::int64_t between_matrices = 0;
   std::int64_t elements = 0;
   std::int64_t bytes = 0;
   const bool overflows =
       __builtin_mul_overflow(lines.count - 1, matrix.leading_dimension, &between_lines) ||
-      __builtin_mul_overflow(batch - 1, matrix.batch_stride, &between_entries) ||
-      __builtin_add_overflow(between_lines, between_entries, &elements) ||
+      __builtin_mul_overflow(batch - 1, matrix.batch_stride, &between_matrices) ||
+      __builtin_add_overflow(between_lines, between_matrices, &elements) ||
       __builtin_add_overflow(elements, lines.length, &elements) ||
       __builtin_mul_overflow(elements, size_bytes(matrix.type), &bytes);
   return overflows || bytes > kMostBytes ? std::nullopt : std::optional(elements);

@@ -110,8 +110,9 @@ TEST_CASE("wgmma refuses a batch of interleaved matrices") {
   Problem problem = batched(padded({}, {64, 64, 64}), 2);
   problem.a.leading_dimension = 192;
   problem.a.batch_stride = 64;  // interleaved row by row
-  REQUIRE_THAT(why_not_with({}, problem),
-               ContainsSubstring("entries of A are 64 elements apart, its lines 192"));
+  REQUIRE_THAT(
+      why_not_with({}, problem),
+      ContainsSubstring("the matrices A of the batch are 64 elements apart, its lines 192"));
   problem.a.batch_stride = 192;
   CHECK(why_not_with({}, problem) == "");
 }

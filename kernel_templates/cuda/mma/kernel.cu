@@ -148,7 +148,7 @@ constexpr int kStepBytes = kShape.step_bytes(), kSteps = kShape.steps();
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 // A tile of D, and this CTA's slice of K.
-struct WorkTile {
+struct MmaWorkTile {
   long long batch_index;
   long long tile;  // its index in the whole batch
   int slice;       // of K
@@ -157,7 +157,7 @@ struct WorkTile {
   int last_k;   // the depth of the last k tile: less than block_k at the end of K
 };
 
-__device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
+__device__ __forceinline__ MmaWorkTile work_tile_of_cta(const Arguments& arguments) {
   const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
@@ -165,7 +165,7 @@ __device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments)
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
   const TileCoordinate coordinate = tile_at(index, tiles_m, tiles_n, kGroupM);
   const int k_tiles = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
-  WorkTile work;
+  MmaWorkTile work;
   work.batch_index = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
   work.tile = work.batch_index * tiles + index;
@@ -229,8 +229,8 @@ struct Producer {
   }
 };
 
-__device__ __forceinline__ Producer make_producer(const Arguments& arguments, const WorkTile& work,
-                                                  char* pipeline) {
+__device__ __forceinline__ Producer make_producer(const Arguments& arguments,
+                                                  const MmaWorkTile& work, char* pipeline) {
   Producer producer;
   producer.a = make_tile_copy<kSteps>(
       kTileA, matrix_a(arguments, work.batch_index) + offset_a(arguments, work.m0, work.k0),
@@ -360,7 +360,7 @@ struct CollectiveEpilogue {
   static constexpr int kThreadAccumulators = sizeof(Accumulators) / sizeof(Accumulator);
 
   const Arguments& arguments;
-  const WorkTile& work;
+  const MmaWorkTile& work;
   WarpOrigin origin;
   char* shared;
 
@@ -439,7 +439,7 @@ struct CollectiveEpilogue {
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     tunedgemm_mma(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(128) char shared[];
-  const WorkTile work = work_tile_of_cta(arguments);
+  const MmaWorkTile work = work_tile_of_cta(arguments);
   const WarpOrigin origin = origin_of_warp();
   Producer producer = make_producer(arguments, work, shared);
   for (int stage = 0; stage < kStages - 1; ++stage) {

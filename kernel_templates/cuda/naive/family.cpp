@@ -69,7 +69,7 @@ class RowPerBlock final : public CudaFamily {
     }
     // If D or the batch exceeds the largest grid, the kernel loops.
     const std::int64_t rows = std::min(problem.m, kMaxGridX);
-    const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
+    const std::int64_t batch_indices = std::min(problem.batch, kMaxGridYZ);
     const int threads = config.at("threads");
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
     const double utilization = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
@@ -77,7 +77,7 @@ class RowPerBlock final : public CudaFamily {
                          .cycles_per_step = load_cycles_of_a_and_b(problem)};
     Instance instance = begin_instance(problem, config);
     instance.launch = {
-        .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
+        .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(batch_indices), 1},
         .block = {static_cast<std::uint32_t>(threads), 1, 1}};
     instance.predicted_us =
         naive_us(problem, cost, columns_of_a_thread * static_cast<double>(problem.k), limits);
@@ -107,7 +107,7 @@ class RowShared final : public CudaFamily {
     }
     // If D or the batch exceeds the largest grid, the kernel loops.
     const std::int64_t rows = std::min(problem.m, kMaxGridX);
-    const std::int64_t entries = std::min(problem.batch, kMaxGridYZ);
+    const std::int64_t batch_indices = std::min(problem.batch, kMaxGridYZ);
     const double columns_of_a_thread = static_cast<double>(ceil_divide(problem.n, threads));
     const double utilization = static_cast<double>(problem.n) / (columns_of_a_thread * threads);
     // Shorter chunks need more barriers.
@@ -117,7 +117,7 @@ class RowShared final : public CudaFamily {
         .cycles_per_step = load_cycles_of_b(problem) + kMemoryLatency / config.at("chunk")};
     Instance instance = begin_instance(problem, config);
     instance.launch = {
-        .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(entries), 1},
+        .grid = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(batch_indices), 1},
         .block = {static_cast<std::uint32_t>(threads), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shared_bytes)};
     instance.predicted_us =

@@ -46,34 +46,34 @@ static_assert(SHARED_BYTES == naive::tiled_shared_bytes(kTile, sizeof(Accumulato
 // ---- 4. Mainloop --------------------------------------------------------------------------------
 using Tile = Accumulator[kTile][naive::tile_pitch(kTile)];
 
-// A tile of D.
-struct WorkTile {
+// The first element of a tile of D.
+struct TileOrigin {
   long long batch_index, m0, n0;
 };
 
-__device__ __forceinline__ WorkTile work_tile_at(long long index, long long tiles_m,
-                                                 long long tiles_n) {
+__device__ __forceinline__ TileOrigin origin_at(long long index, long long tiles_m,
+                                                long long tiles_n) {
   const long long tile = index % (tiles_m * tiles_n);
   return {index / (tiles_m * tiles_n), tile / tiles_n * kTile, tile % tiles_n * kTile};
 }
 
 // threadIdx.x runs along the contiguous dimension of each matrix.
-__device__ __forceinline__ void load_tiles(const Arguments& arguments, const WorkTile& work,
+__device__ __forceinline__ void load_tiles(const Arguments& arguments, const TileOrigin& origin,
                                            long long k0, Tile& tile_a, Tile& tile_b) {
   const int m = kOrderA == Order::kRowMajor ? threadIdx.y : threadIdx.x;
   const int k_of_a = kOrderA == Order::kRowMajor ? threadIdx.x : threadIdx.y;
-  const bool inside_a = work.m0 + m < arguments.m && k0 + k_of_a < arguments.k;
-  const TypeA* const a = matrix_a(arguments, work.batch_index);
+  const bool inside_a = origin.m0 + m < arguments.m && k0 + k_of_a < arguments.k;
+  const TypeA* const a = matrix_a(arguments, origin.batch_index);
   tile_a[m][k_of_a] =
-      inside_a ? static_cast<Accumulator>(widen(a[offset_a(arguments, work.m0 + m, k0 + k_of_a)]))
+      inside_a ? static_cast<Accumulator>(widen(a[offset_a(arguments, origin.m0 + m, k0 + k_of_a)]))
                : 0;
 
   const int n = kOrderB == Order::kRowMajor ? threadIdx.x : threadIdx.y;
   const int k_of_b = kOrderB == Order::kRowMajor ? threadIdx.y : threadIdx.x;
-  const bool inside_b = work.n0 + n < arguments.n && k0 + k_of_b < arguments.k;
-  const TypeB* const b = matrix_b(arguments, work.batch_index);
+  const bool inside_b = origin.n0 + n < arguments.n && k0 + k_of_b < arguments.k;
+  const TypeB* const b = matrix_b(arguments, origin.batch_index);
   tile_b[k_of_b][n] =
-      inside_b ? static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k_of_b, work.n0 + n)]))
+      inside_b ? static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k_of_b, origin.n0 + n)]))
                : 0;
 }
 
@@ -85,12 +85,12 @@ __device__ __forceinline__ void multiply_tiles(const Tile& tile_a, const Tile& t
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
-__device__ __forceinline__ void store(const Arguments& arguments, const WorkTile& work,
+__device__ __forceinline__ void store(const Arguments& arguments, const TileOrigin& origin,
                                       Accumulator accumulator) {
-  const long long m = work.m0 + threadIdx.y, n = work.n0 + threadIdx.x;
+  const long long m = origin.m0 + threadIdx.y, n = origin.n0 + threadIdx.x;
   if (m < arguments.m && n < arguments.n) {
-    const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
-    matrix_d(arguments, work.batch_index)[offset_d(arguments, m, n)] =
+    const Epilogue epilogue = begin_epilogue(arguments, origin.batch_index);
+    matrix_d(arguments, origin.batch_index)[offset_d(arguments, m, n)] =
         apply_epilogue(epilogue, accumulator, m, n);
   }
 }
@@ -106,14 +106,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const long long tiles = arguments.batch * tiles_m * tiles_n;
   // The loop runs once, unless there are more tiles than a grid has CTAs.
   for (long long index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const WorkTile work = work_tile_at(index, tiles_m, tiles_n);
+    const TileOrigin origin = origin_at(index, tiles_m, tiles_n);
     Accumulator accumulator = 0;
     for (long long k0 = 0; k0 < arguments.k; k0 += kTile) {
-      load_tiles(arguments, work, k0, tile_a, tile_b);
+      load_tiles(arguments, origin, k0, tile_a, tile_b);
       __syncthreads();  // the tiles are complete
       multiply_tiles(tile_a, tile_b, accumulator);
       __syncthreads();  // all threads have read them
     }
-    store(arguments, work, accumulator);
+    store(arguments, origin, accumulator);
   }
 }

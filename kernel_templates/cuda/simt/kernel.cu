@@ -147,7 +147,7 @@ constexpr int kUnitM = OperandA::kRowUnit;
 constexpr int kUnitN = OperandB::kRowUnit > kStoreUnit ? OperandB::kRowUnit : kStoreUnit;
 
 // The work of a CTA: a slice of K of one tile of D.
-struct WorkTile {
+struct SimtWorkTile {
   long long batch_index;
   long long tile;  // its index in the whole batch
   int slice;       // of split_k
@@ -158,14 +158,14 @@ struct WorkTile {
   int full_k_tiles;   // of these, the first ones that are completely inside A and B
 };
 
-__device__ __forceinline__ WorkTile work_tile_of_cta(const Arguments& arguments) {
+__device__ __forceinline__ SimtWorkTile work_tile_of_cta(const Arguments& arguments) {
   const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
   const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
   const TileCoordinate tile =
       tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
-  WorkTile work;
+  SimtWorkTile work;
   work.batch_index = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
   work.tile = work.batch_index * tiles + static_cast<int>(blockIdx.x) % tiles;
@@ -294,7 +294,7 @@ enum class KTiles { kFull, kAny };
 
 struct CollectiveMainloop {
   SharedStorage& shared;
-  const WorkTile& work;
+  const SimtWorkTile& work;
   OperandA& a;  // references, since copies as members make the compiled code longer
   OperandB& b;
 
@@ -420,13 +420,13 @@ __device__ __forceinline__ void load_cached(const Quad* quad, double (&x)[2]) {
 
 struct CollectiveEpilogue {
   const Arguments& arguments;
-  const WorkTile& work;
+  const SimtWorkTile& work;
   const ThreadTile& tile;
   Epilogue epilogue;
   TypeD* d;  // the first element of the CTA's tile
 
   __device__ __forceinline__ CollectiveEpilogue(const Arguments& launch_arguments,
-                                                const WorkTile& work_tile,
+                                                const SimtWorkTile& work_tile,
                                                 const ThreadTile& thread_tile)
       : arguments(launch_arguments),
         work(work_tile),
@@ -586,7 +586,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     tunedgemm_simt(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
-  const WorkTile work = work_tile_of_cta(arguments);
+  const SimtWorkTile work = work_tile_of_cta(arguments);
   const ThreadTile tile = thread_tile_of_thread();
   OperandA a;
   OperandB b;

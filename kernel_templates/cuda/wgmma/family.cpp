@@ -168,14 +168,15 @@ class Wgmma final : public CudaFamily {
                               std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,
                               std::int64_t batch) {
     const std::int64_t row_stride = matrix.leading_dimension * size_bytes(matrix.type);
-    const bool one_entry = batch == 1 || matrix.batch_stride == 0;
-    return {.operand = operand,
-            .type = matrix.type,
-            .extent = {extent[0], extent[1], one_entry ? 1 : batch},
-            .stride_bytes = {row_stride, one_entry ? row_stride
-                                                   : matrix.batch_stride * size_bytes(matrix.type)},
-            .box = box,
-            .span_bytes = span};
+    const bool one_matrix = batch == 1 || matrix.batch_stride == 0;
+    return {
+        .operand = operand,
+        .type = matrix.type,
+        .extent = {extent[0], extent[1], one_matrix ? 1 : batch},
+        .stride_bytes = {row_stride,
+                         one_matrix ? row_stride : matrix.batch_stride * size_bytes(matrix.type)},
+        .box = box,
+        .span_bytes = span};
   }
   static TensorMap map_of_a(const Problem& problem, const WgmmaShape& shape) {
     return map_of_operand(TensorMap::Operand::kA, problem.a, problem.a.order == Order::kRowMajor,

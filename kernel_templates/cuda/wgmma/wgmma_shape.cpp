@@ -43,10 +43,10 @@ std::string why_not_operands(const Problem& problem) {
     }
     if (problem.batch > 1 && matrix->batch_stride != 0 &&
         matrix->batch_stride < matrix->leading_dimension) {
-      return std::string("batch entries of ") + letter + " are " +
+      return std::string("the matrices ") + letter + " of the batch are " +
              std::to_string(matrix->batch_stride) + " elements apart, its lines " +
              std::to_string(matrix->leading_dimension) +
-             ": TMA needs entries that follow each other";
+             ": TMA needs matrices that follow each other";
     }
   }
   return "";
