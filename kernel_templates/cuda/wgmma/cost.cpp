@@ -9,61 +9,74 @@
 namespace tunedgemm::internal {
 namespace {
 
-// Fitted to about 9500 times measured on an H200 (2026-11-21 and 22): 195 shapes of all types, in
-// 225 sets of configs that earlier fits ranked high. In the geometric mean, the config that the
-// model ranks first is within 2.6 % of the best measured time. The best of the 4 configs that it
-// ranks highest is within 0.8 %, and the best of 16 is within 0.2 %.
-// Later fits (LABBOOK.md, 2026-11-25) did not time those shapes again: first of the terms of the
-// epilogue, of transposing, of the start and of split-K; then of overlap, clusters, GPC-aware
-// rasterization and memory, to the times of 925 sets of configs of ten layers.
+// The constants and the measurements to which they are fitted, on an H200 (LABBOOK.md, "Cost
+// model"). Later fits did not time the problems of earlier ones again. The model ignores the cost
+// of a single epilogue stage.
+//
+//   all      2026-11-22  9500 times of 195 shapes of all types, 225 sets of configs. The config
+//                        ranked first is within 2.6 % of the best in the geometric mean, the best
+//                        of the first 4 within 0.8 %, of the first 16 within 0.2 %
+//   rows     2026-11-22  3700 times of 10 shapes whose rows straddle cache lines
+//   drawn    2026-11-25  the even-numbered of 100 drawn problems and of 222 numbers of rows
+//   layers   2026-11-25  925 sets of configs of ten layers
+//   models   2026-11-26  84 problems of a Llama and a GPT-2
+//
+// Bandwidths of an SM, in bytes per cycle.
+constexpr double kSharedBytesPerCycle = 128;     // the hardware's
+constexpr double kL2BytesPerCycle = 78;          // all: when all SMs load; more if fewer do
+constexpr double kTransposedBytesPerCycle = 15;  // drawn: by the producer's other warps
 
-// Bandwidths of an SM in bytes per cycle.
-constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 78;          // when all SMs load; more if fewer do
-constexpr double kTransposedBytesPerCycle = 15;  // by the producer's other warps
-// Products and copies overlap, except for this fraction of the shorter time.
+// Cycles of a k tile.
+constexpr double kBarrierOfKTile = 45;    // layers
+constexpr double kStartOfOperands = 9.5;  // all: per instruction
+// all: copies should begin kLatency cycles before their products. If they begin later, kExposedPart
+// of the missing cycles is added.
+constexpr double kLatency = 1500, kExposedPart = 0.13;
+
+// Cycles of a work tile.
+constexpr double kBubbleOfTile = 800;          // all: between the products of two tiles of D
+constexpr double kHandOver = 110;              // all: from one ping-pong consumer to the other
+constexpr double kCyclesOfAccumulator = 0.05;  // all: in the epilogue
+constexpr double kCyclesOfStoredByte = 0.01;   // all: in the epilogue
+
+// Cycles of a launch.
+constexpr double kStart = 300;                          // drawn: until the first k tile arrives
+constexpr double kStartOfCluster = 105;                 // layers
+constexpr double kClaimOfClusterId = 550;               // all
+constexpr double kSplitKReduction = 3000;               // drawn
+constexpr double kSplitKReductionOfAccumulator = 0.25;  // all
+
+// Factors of copies.
+// layers: products and copies overlap, except for this fraction of the shorter time.
 constexpr double kOverlapLoss = 0.08;
-// Copies are slower if a copied line straddles two cache lines. kStraddleSlowdown is fitted to 3700
-// times of 10 shapes with straddling rows (H200, 2026-11-22). The best of the 16 configs ranked
-// highest is within 0.2 % of the best time with kStraddleSlowdown, and within 1.5 % without it.
+// rows: a copied line straddles two cache lines. The best of the first 16 configs is within 0.2 %
+// of the best time with this factor, and within 1.5 % without it.
 constexpr double kStraddleSlowdown = 2;
-// Copies of an operand take longer, by up to this share for each doubling of the CTAs, if the CTAs
-// of a cluster wait for one another although each reads a different part from memory. The share is
-// largest if two clusters read each part: 4096 x 4096 with 279 rows, bf16 nt, tile 64 x 144, takes
-// 19.3 us with clusters along the 4096, 16.6 us without clusters, and 15.5 us with clusters across.
+// layers: the CTAs of a cluster wait for one another although each reads a different part of an
+// operand from memory. The slowdown, for each doubling of the CTAs, is largest if two clusters read
+// each part: 4096 x 4096 with 279 rows, bf16 nt, tile 64 x 144, takes 19.3 us with clusters along
+// the 4096, 16.6 us without clusters, and 15.5 us with clusters across.
 constexpr double kCoupledSlowdown = 1.4;
-// Reading from memory takes longer by up to this fraction if several clusters read each part of
-// both operands.
+// layers: gpc_aware in one wave, in which all CTAs begin together, and in several.
+constexpr double kGpcAwareInOneWave = 0.8, kGpcAwareInWaves = 0.97;
+
+// Factors of reading from memory.
+// layers: up to this fraction longer if several clusters read each part of both operands.
 constexpr double kSharedReading = 0.3;
-// Reading from memory slows down by this fraction for each row of the tile's shorter side, up to
-// kNarrowTile rows. Narrow tiles are therefore preferred if D has few rows: 1 x 128256 x 4096, bf16
-// nt, takes 247 us with the tile 64 x 256, and 239 to 242 us with the transposed tiles 256 x 16 and
-// 64 x 16.
+// layers: slower by this fraction for each row of the tile's shorter side, up to kNarrowTile rows.
+// Narrow tiles are therefore preferred if D has few rows: 1 x 128256 x 4096, bf16 nt, takes 247 us
+// with the tile 64 x 256, and 239 to 242 us with the transposed tiles 256 x 16 and 64 x 16.
 constexpr double kSlowdownPerRow = 0.0028;
 constexpr int kNarrowTile = 64;
-// The time of copies with gpc_aware, relative to the time without it: in one wave, in which all
-// CTAs begin together, and in several.
-constexpr double kGpcAwareInOneWave = 0.8, kGpcAwareInWaves = 0.97;
-// Cycles.
-constexpr double kStart = 300;  // until the first k tile arrives
-constexpr double kStartOfCluster = 105;
-constexpr double kClaimOfClusterId = 550;
-constexpr double kBubbleOfTile = 800;  // between the products of two tiles of D
-constexpr double kHandOver = 110;      // from one ping-pong consumer to the other
-constexpr double kBarrierOfKTile = 45;
-constexpr double kStartOfOperands = 9.5;       // per instruction
-constexpr double kCyclesOfAccumulator = 0.05;  // in the epilogue
-// Copies should begin kLatency cycles before their products. If they begin later, kExposedPart of
-// the missing cycles is added to the time. The model ignores the cost of a single epilogue stage.
-constexpr double kLatency = 1500, kExposedPart = 0.13;
-// Cycles after the mainloop.
-constexpr double kSplitKReduction = 3000, kSplitKReductionOfAccumulator = 0.25;
+
 // The time of the epilogue relative to TMA's, if threads store D: rows that are not aligned for TMA
 // (unaligned_rows.cuh), or, after a long activation, vectors of kRun elements (store.cuh) or, if
 // D's rows are not aligned for them, elements one by one.
-constexpr double kUnalignedRows = 4, kRuns = 2.5, kElements = 20;
+constexpr double kUnalignedRows = 4;  // models
+constexpr double kRuns = 2.5;         // all
+constexpr double kElements = 20;      // drawn
 constexpr int kRun = 4;
-// A thread loads C and the bias of this many elements together (epilogue.cuh).
+// models: a thread loads C and the bias of this many elements together (epilogue.cuh).
 constexpr int kLoadsInFlight = 8;
 
 double products_cycles(const WgmmaShape& shape) {
@@ -138,39 +151,52 @@ double bytes_read(const Problem& problem, const WgmmaShape& shape, const Tiling&
          (rows * rows_of_tile + columns * columns_of_tile);
 }
 
-}  // namespace
+/// How the work of a launch is divided.
+struct Division {
+  Division(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits)
+      : clusters(shape.clusters(problem)), grid(shape.grid(problem, limits)) {
+    const std::int64_t work_tiles = clusters.blocks().value_or(1);
+    work_tiles_of_cta = static_cast<double>(
+        ceil_divide(work_tiles, std::max<std::int64_t>(grid / shape.cluster_size(), 1)));
+    k_tiles =
+        static_cast<double>(ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k));
+  }
 
-double cycles_ahead(const WgmmaShape& shape) {
-  return (shape.stages - 1 - shape.in_flight) * products_cycles(shape);
+  Tiling clusters;
+  std::int64_t grid;
+  double work_tiles_of_cta, k_tiles;  ///< k_tiles: of a work tile
+};
+
+double transposing_cycles(const WgmmaShape& shape) {  // of a k tile
+  return transposed_bytes(shape) / kTransposedBytesPerCycle;
 }
 
-double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
-  const Tiling clusters = shape.clusters(problem);
-  const std::int64_t work_tiles = clusters.blocks().value_or(1);
-  const std::int64_t grid = shape.grid(problem, limits);
-  const double work_tiles_of_cta = static_cast<double>(
-      ceil_divide(work_tiles, std::max<std::int64_t>(grid / shape.cluster_size(), 1)));
-  const double k_tiles =
-      static_cast<double>(ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k));
-
-  const double sm_utilization =
-      std::min(1.0, static_cast<double>(grid) / std::max(limits.sm_count, 1));
+double k_tile_cycles(const Problem& problem, const WgmmaShape& shape, const Division& division,
+                     const DeviceLimits& limits) {
   // Transposing reads and writes shared memory once more, and competes with the reads of wgmma. It
   // overlaps with the products of earlier k tiles, but nothing hides it for the first one.
   const double multiply_cycles =
       products_cycles(shape) + 2 * transposed_bytes(shape) / kSharedBytesPerCycle;
-  const double transposing_cycles = transposed_bytes(shape) / kTransposedBytesPerCycle;
-  const double least_bytes = minimum_bytes(problem);
-  const double gpc_factor = !shape.gpc_aware        ? 1
-                            : work_tiles_of_cta > 1 ? kGpcAwareInWaves
-                                                    : kGpcAwareInOneWave;
-  const double copying_cycles = copy_cycles(problem, shape, clusters) * sm_utilization * gpc_factor;
+  const double sm_utilization =
+      std::min(1.0, static_cast<double>(division.grid) / std::max(limits.sm_count, 1));
+  const double gpc_factor = !shape.gpc_aware                 ? 1
+                            : division.work_tiles_of_cta > 1 ? kGpcAwareInWaves
+                                                             : kGpcAwareInOneWave;
+  const double copying_cycles =
+      copy_cycles(problem, shape, division.clusters) * sm_utilization * gpc_factor;
   const double exposed_latency = std::max(0.0, kLatency - cycles_ahead(shape)) * kExposedPart;
-  const double k_tile_cycles = std::max({multiply_cycles, copying_cycles, transposing_cycles}) +
-                               kOverlapLoss * std::min(multiply_cycles, copying_cycles) +
-                               kBarrierOfKTile + exposed_latency;
-  // Accumulators are converted and go to D through shared memory.
-  const double elements = static_cast<double>(shape.block_m) * shape.block_n;
+  return std::max({multiply_cycles, copying_cycles, transposing_cycles(shape)}) +
+         kOverlapLoss * std::min(multiply_cycles, copying_cycles) + kBarrierOfKTile +
+         exposed_latency;
+}
+
+double accumulators_of_tile(const WgmmaShape& shape) {
+  return static_cast<double>(shape.block_m) * shape.block_n;
+}
+
+// Accumulators are converted and go to D through shared memory.
+double epilogue_cycles(const Problem& problem, const WgmmaShape& shape) {
+  const double elements = accumulators_of_tile(shape);
   const bool is_long = traits(problem.activation).is_long;
   const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
   const double store_slowdown = shape.tensor_store ? 1
@@ -180,36 +206,61 @@ double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLim
   const double elements_of_thread = elements / shape.consumers_of_tile() /
                                     wgmma::kWarpgroupThreads *
                                     part_inside(problem, wgmma::kRowBlock, shape.block_n);
-  const double epilogue_wait = elements_of_thread / shape.split_k *
-                               epilogue_cycles_of_element(problem, is_long ? 1 : kLoadsInFlight);
-  const double epilogue_cycles = kBubbleOfTile + epilogue_wait +
-                                 elements / shape.consumers * store_slowdown *
-                                     (kCyclesOfAccumulator + 0.01 * shape.element_bytes_d);
-  const double mainloop_cycles = k_tiles * k_tile_cycles;
-  // Ping-pong consumers are bound by their mainloops, which alternate, or by their own tiles.
-  const double tiles_of_consumer = std::ceil(work_tiles_of_cta / 2);
-  const double work_cycles =
-      shape.ping_pong
-          ? std::max(work_tiles_of_cta * (mainloop_cycles + kHandOver) + epilogue_cycles,
-                     tiles_of_consumer * (mainloop_cycles + epilogue_cycles) +
-                         (work_tiles_of_cta > 1 ? mainloop_cycles : 0))
-          : work_tiles_of_cta * (mainloop_cycles + epilogue_cycles);
-  const double startup_cycles = kStart + transposing_cycles +
-                                (shape.cluster_size() > 1 ? kStartOfCluster : 0) +
-                                (shape.gpc_aware ? kClaimOfClusterId : 0);
-  const double cycles = startup_cycles + work_cycles;
-  const double reduction_cycles =
-      shape.split_k == 1 ? 0 : kSplitKReduction + kSplitKReductionOfAccumulator * elements;
-  const double bytes_from_memory = bytes_read(problem, shape, clusters, static_cast<double>(grid));
+  const double wait_for_operands =
+      elements_of_thread / shape.split_k *
+      epilogue_cycles_of_element(problem, is_long ? 1 : kLoadsInFlight);
+  return kBubbleOfTile + wait_for_operands +
+         elements / shape.consumers * store_slowdown *
+             (kCyclesOfAccumulator + kCyclesOfStoredByte * shape.element_bytes_d);
+}
+
+// Ping-pong consumers are bound by their mainloops, which alternate, or by their own tiles.
+double work_cycles(const WgmmaShape& shape, double work_tiles, double mainloop, double epilogue) {
+  return shape.ping_pong ? std::max(work_tiles * (mainloop + kHandOver) + epilogue,
+                                    std::ceil(work_tiles / 2) * (mainloop + epilogue) +
+                                        (work_tiles > 1 ? mainloop : 0))
+                         : work_tiles * (mainloop + epilogue);
+}
+
+double startup_cycles(const WgmmaShape& shape) {
+  return kStart + transposing_cycles(shape) + (shape.cluster_size() > 1 ? kStartOfCluster : 0) +
+         (shape.gpc_aware ? kClaimOfClusterId : 0);
+}
+
+double reduction_cycles(const WgmmaShape& shape) {
+  return shape.split_k == 1
+             ? 0
+             : kSplitKReduction + kSplitKReductionOfAccumulator * accumulators_of_tile(shape);
+}
+
+double reading_us(const Problem& problem, const WgmmaShape& shape, const Division& division,
+                  const DeviceLimits& limits) {
+  const double least_bytes = minimum_bytes(problem);
   const bool stays_in_cache = least_bytes < static_cast<double>(limits.l2_bytes) / 2;
+  const double bytes_from_memory =
+      bytes_read(problem, shape, division.clusters, static_cast<double>(division.grid));
   const int narrow_side = std::min({shape.loaded_m(), shape.loaded_n(), kNarrowTile});
-  const double first = first_copies(std::min(clusters.tiles_m, clusters.tiles_n));
-  const double reading_us =
-      memory_us(stays_in_cache ? least_bytes : std::max(least_bytes, bytes_from_memory), limits) *
-      (1 + kSlowdownPerRow * narrow_side) * (1 + kSharedReading * (1 - first));
-  const double compute_us = cycles_us(cycles, limits);
-  return kLaunchUs + std::max(compute_us, reading_us) + std::min(compute_us, reading_us) / 20 +
-         cycles_us(reduction_cycles, limits);
+  const double first = first_copies(std::min(division.clusters.tiles_m, division.clusters.tiles_n));
+  return memory_us(stays_in_cache ? least_bytes : std::max(least_bytes, bytes_from_memory),
+                   limits) *
+         (1 + kSlowdownPerRow * narrow_side) * (1 + kSharedReading * (1 - first));
+}
+
+}  // namespace
+
+double cycles_ahead(const WgmmaShape& shape) {
+  return (shape.stages - 1 - shape.in_flight) * products_cycles(shape);
+}
+
+double wgmma_us(const Problem& problem, const WgmmaShape& shape, const DeviceLimits& limits) {
+  const Division division(problem, shape, limits);
+  const double mainloop = division.k_tiles * k_tile_cycles(problem, shape, division, limits);
+  const double work =
+      work_cycles(shape, division.work_tiles_of_cta, mainloop, epilogue_cycles(problem, shape));
+  const double compute = cycles_us(startup_cycles(shape) + work, limits);
+  const double reading = reading_us(problem, shape, division, limits);
+  return kLaunchUs + std::max(compute, reading) + std::min(compute, reading) / 20 +
+         cycles_us(reduction_cycles(shape), limits);
 }
 
 }  // namespace tunedgemm::internal
