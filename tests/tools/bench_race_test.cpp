@@ -102,5 +102,31 @@ TEST_CASE(
   CHECK(row.remarks.size() == (is_noisy ? 4U : 3U));
 }
 
+TEST_CASE("A race of configs lists the rejected ones last, with their reasons") {
+  const auto context = host_context();
+  const NamedProblem shape = small_shape();
+  const DeviceLimits& limits = context->device().limits();
+  const Instance good = instantiate(shape.problem, naive(), limits).value();
+  Instance broken = find_family("reordered_mkn")->candidates(shape.problem, limits).front();
+  broken.defines.emplace_back("for", "no_such_name");
+  const std::vector<Instance> configs{broken, good};
+  const BenchRow row =
+      race_configs(*context, shape, configs, {.rounds = 2, .cool_down = {}, .sample_us = 100});
+  REQUIRE(row.contenders.size() == 2);
+  CHECK_FALSE(row.contenders[0].rejection);
+  CHECK(row.contenders[0].median_us > 0);
+  CHECK(row.contenders[0].compile_ms > 0);
+  REQUIRE(row.contenders[1].rejection);
+  CHECK(row.contenders[1].rejection->reason == Reason::kCompileFailed);
+  CHECK_THAT(row.contenders[1].rejection->detail, ContainsSubstring("no_such_name"));
+  CHECK(row.contenders[1].median_us == 0);
+
+  int asked = 0;
+  const BenchRow cancelled = race_configs(
+      *context, shape, configs, {.cool_down = {}, .cancelled = [&] { return ++asked > 3; }});
+  REQUIRE(cancelled.contenders.size() == 2);
+  CHECK(cancelled.contenders[0].median_us == 0);
+}
+
 }  // namespace
 }  // namespace tunedgemm::internal

@@ -6,6 +6,7 @@
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
+#include "tools/shared/shape_list.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
@@ -194,6 +195,19 @@ NamedProblem shape_of_arguments(std::vector<Field> fields) {
     fields.push_back({"types", "f32"});
   }
   return to_named_problem(fields);
+}
+
+std::vector<NamedProblem> shapes_of(const std::vector<Field>& fields, const std::string& list) {
+  if (list.empty()) {
+    return {shape_of_arguments(fields)};
+  }
+  if (!fields.empty()) {
+    const bool is_extent = contains(kExtents, fields.front().name);
+    throw std::invalid_argument((is_extent ? "" : "--") + fields.front().name + " " +
+                                fields.front().value +
+                                " cannot be combined with --list, whose lines set it");
+  }
+  return read_shape_list(list);
 }
 
 std::vector<NamedProblem> square_shapes(const std::vector<Field>& fields, std::string_view sizes) {

@@ -57,6 +57,10 @@ void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
 /// to_named_problem().
 NamedProblem shape_of_arguments(std::vector<Field> fields);
 
+/// The shapes of a list, or without one the shape of the arguments. Throws std::invalid_argument if
+/// both are given, and as read_shape_list() and shape_of_arguments().
+std::vector<NamedProblem> shapes_of(const std::vector<Field>& fields, const std::string& list);
+
 /// The sizes of the sweep "squares": 128 * i for i = 2 .. 32.
 inline constexpr std::string_view kSquares = "256:4096:128";
 /// A shape with M = N = K for every size in the list (parse_number_list), with the given fields;

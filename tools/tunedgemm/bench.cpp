@@ -13,7 +13,6 @@
 
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
-#include "tools/shared/shape_list.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_output.h"
@@ -47,7 +46,7 @@ struct BenchOptions {
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
 
-std::vector<NamedProblem> shapes_of(const BenchOptions& options) {
+std::vector<NamedProblem> shapes_to_race(const BenchOptions& options) {
   const std::vector<Field>& fields = options.shape;
   const auto is_extent = [](const Field& field) {
     return field.name == "m" || field.name == "n" || field.name == "k";
@@ -59,21 +58,14 @@ std::vector<NamedProblem> shapes_of(const BenchOptions& options) {
                                 " of a single shape, but a list or a sweep was given as well; "
                                 "remove one of them");
   }
-  if (!options.list.empty()) {
-    if (!fields.empty()) {
-      throw std::invalid_argument("--" + fields.front().name + " " + fields.front().value +
-                                  " cannot be combined with --list, whose lines set it");
-    }
-    return read_shape_list(options.list);
-  }
   if (is_swept) {
     return square_shapes(fields, options.sweep.empty() ? options.sizes : kSquares);
   }
-  if (extent == fields.end()) {
+  if (extent == fields.end() && options.list.empty()) {
     throw std::invalid_argument(
         "bench needs shapes: M N K, or --sizes 256:4096:128, or --sweep squares, or --list FILE");
   }
-  return {shape_of_arguments(options.shape)};
+  return shapes_of(fields, options.list);
 }
 
 // The contender of --configs is the best of these candidates.
@@ -93,21 +85,25 @@ std::string name_of_list(const std::string& list) {
 std::vector<NamedCandidate> others(Context& context, const CanonicalProblem& problem,
                                    const BenchOptions& options, std::vector<std::string>& remarks) {
   std::vector<NamedCandidate> contenders;
-  const auto add = [&](const std::string& name, const std::optional<Candidate>& best) {
+  const auto add = [&](const std::string& name, const std::optional<Candidate>& best,
+                       const std::string& why_not) {
     if (best) {
       contenders.push_back({name, *best});
     } else {
-      remarks.push_back(name + " takes no part: it has no kernel for this problem on this device");
+      remarks.push_back(name + " takes no part: " + why_not);
     }
   };
+  const std::string no_kernel = "it has no kernel for this problem on this device";
   for (const std::string& family : options.families) {
     add(family,
         best_of(context, problem,
-                favourites_of_family(*find_family(family), problem, context.device().limits())));
+                favourites_of_family(*find_family(family), problem, context.device().limits())),
+        no_kernel);
   }
   for (const std::string& list : options.configs) {
     add(name_of_list(list),
-        best_of(context, problem, candidates_of_list(list, problem, context.device().limits())));
+        best_of(context, problem, candidates_of_list(list, problem, context.device().limits())),
+        no_kernel);
   }
   for (const std::string& text : options.rigors) {
     if (text == kModel || text == kUntuned) {
@@ -120,12 +116,8 @@ std::vector<NamedCandidate> others(Context& context, const CanonicalProblem& pro
     const bool is_limited = most != 0 && most < search_limits_of(rigor, {}).candidates;
     const std::string name = is_limited ? text + " of " + std::to_string(most) : text;
     std::string failure;
-    if (const auto best = fresh_winner(context, problem, rigor, is_limited ? most : 0, &failure)) {
-      contenders.push_back({name, *best});
-    } else {
-      remarks.push_back(name + " takes no part: ");
-      remarks.back() += failure;
-    }
+    const auto best = fresh_winner(context, problem, rigor, is_limited ? most : 0, &failure);
+    add(name, best, failure);
   }
   return contenders;
 }
@@ -223,7 +215,7 @@ void check_compared(const Plotter& plotter, const std::vector<std::filesystem::p
 
 ExitStatus bench(const BenchOptions& options) {
   // Report wrong input and missing tools before measuring.
-  const std::vector<NamedProblem> shapes = shapes_of(options);
+  const std::vector<NamedProblem> shapes = shapes_to_race(options);
   for (const std::string& list : options.configs) {
     if (list != kTritonTutorial) {
       read_configs(list);

@@ -1,54 +1,43 @@
 #include "tools/tunedgemm/bench_output.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
 #include <ostream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
-#include "tools/shared/results.h"
 #include "tools/shared/table.h"
+#include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-std::string cell(double value) {
-  std::ostringstream text;
-  text << value;
-  return value == 0 ? "" : text.str();
-}
 
 Json value_or_null(double value) {
   return value == 0 ? Json(nullptr) : Json(value);
 }
 
 Json to_json(const BenchContender& contender) {
+  const auto if_built = [&](std::int64_t number) {
+    return contender.compile_ms > 0 ? Json(number) : Json(nullptr);
+  };
   return {{"contender", contender.name},
           {"kernel", contender.kernel.empty() ? Json(nullptr) : Json(contender.kernel)},
-          {"median_us", contender.median_us},
-          {"p20_us", contender.p20_us},
-          {"p80_us", contender.p80_us},
-          {"tflops", contender.tflops},
+          {"median_us", value_or_null(contender.median_us)},
+          {"p20_us", value_or_null(contender.p20_us)},
+          {"p80_us", value_or_null(contender.p80_us)},
+          {"tflops", value_or_null(contender.tflops)},
           {"of_roofline", value_or_null(contender.of_roofline)},
           {"clock_mhz", value_or_null(contender.clock_mhz)},
-          {"max_error", contender.max_error}};
-}
-
-Json to_json(const BenchRow& row) {
-  Json json = to_json(row.shape);
-  json.update({{"problem", to_text(row.shape.problem)},
-               {"kernel", row.kernel},
-               {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)},
-               {"remarks", row.remarks}});
-  Json contenders = Json::array();
-  for (const BenchContender& contender : row.contenders) {
-    contenders.push_back(to_json(contender));
-  }
-  json["contenders"] = std::move(contenders);
-  for (const BenchContender& contender : row.back_to_back) {
-    json["back_to_back"].push_back(to_json(contender));
-  }
-  return json;
+          {"max_error", contender.max_error},
+          {"predicted_us", value_or_null(contender.predicted_us)},
+          {"registers", if_built(contender.registers)},
+          {"shared_bytes", if_built(contender.shared_bytes)},
+          {"spill_bytes", if_built(contender.spill_bytes)},
+          {"compile_ms", value_or_null(contender.compile_ms)},
+          {"rejection", contender.rejection ? Json(to_text(*contender.rejection)) : Json(nullptr)}};
 }
 
 Json to_json(const BenchRun& run) {
@@ -74,20 +63,12 @@ std::string document_text(const BenchRun& run, const std::vector<std::string>& r
   return text + "\n ]\n}\n";
 }
 
-std::string csv_lines(const BenchRun& run, const BenchRow& row) {
-  std::ostringstream csv;
-  const Problem& problem = row.shape.problem;
-  for (const BenchContender& contender : row.contenders) {
-    csv << csv_cell(run.device) << ',' << csv_cell(run.baseline) << ',' << run.began_at << ','
-        << run.cool_down_ms << ',' << csv_cell(row.shape.name) << ',' << types_text(problem) << ','
-        << layout_text(problem) << ',' << epilogue_text(problem) << ',' << problem.m << ','
-        << problem.n << ',' << problem.k << ',' << problem.batch << ','
-        << name(problem.launch_regime) << ',' << contender.name << ',' << contender.median_us << ','
-        << contender.p20_us << ',' << contender.p80_us << ',' << contender.tflops << ','
-        << cell(contender.of_roofline) << ',' << cell(contender.clock_mhz) << ','
-        << contender.max_error << ',' << csv_cell(contender.kernel) << '\n';
-  }
-  return csv.str();
+Json csv_line(const BenchRun& run, const NamedProblem& shape, const BenchContender& contender) {
+  Json line = to_json(run);
+  line.update(to_json(shape));
+  line["launches"] = name(shape.problem.launch_regime);
+  line.update(to_json(contender));
+  return line;
 }
 
 std::string tflops_text(const BenchContender* contender) {
@@ -134,25 +115,51 @@ void print_ratios(std::ostream& out, const Ratios& summary, std::string_view oth
   }
 }
 
+// A bar on a logarithmic scale; the fastest kernel has the longest.
+std::string bar_text(double tflops, double least, double most) {
+  constexpr double kLength = 32;
+  const double part = most > least ? std::log(tflops / least) / std::log(most / least) : 1;
+  return std::string(static_cast<std::size_t>(1 + std::lround((kLength - 1) * part)), '#');
+}
+
 }  // namespace
+
+Json to_json(const BenchRow& row) {
+  Json json = to_json(row.shape);
+  json.update({{"problem", to_text(row.shape.problem)},
+               {"kernel", row.kernel},
+               {"failure", row.failure.empty() ? Json(nullptr) : Json(row.failure)},
+               {"remarks", row.remarks},
+               {"contenders", Json::array()}});
+  for (const BenchContender& contender : row.contenders) {
+    json["contenders"].push_back(to_json(contender));
+  }
+  for (const BenchContender& contender : row.back_to_back) {
+    json["back_to_back"].push_back(to_json(contender));
+  }
+  return json;
+}
 
 BenchFiles::BenchFiles(BenchRun run, std::string csv_path, std::string json_path)
     : run_(std::move(run)), csv_path_(std::move(csv_path)), json_path_(std::move(json_path)) {
-  csv_ =
-      "device,vendor,began_at,cool_down_ms,name,types,layout,epilogue,m,n,k,batch,launches,"
-      "contender,median_us,p20_us,p80_us,tflops,of_roofline,clock_mhz,max_error,kernel\n";
   write();
 }
 
 void BenchFiles::add(const BenchRow& row) {
-  csv_ += csv_lines(run_, row) + csv_lines(run_, back_to_back(row));
+  for (const BenchRow& regime : {row, back_to_back(row)}) {
+    for (const BenchContender& contender : regime.contenders) {
+      lines_.push_back(csv_line(run_, regime.shape, contender));
+    }
+  }
   json_rows_.push_back(json_text(to_json(row)));
   write();
 }
 
 void BenchFiles::write() const {
   if (!csv_path_.empty()) {
-    write_file(csv_path_, csv_, IfThere::kReplaceResults);
+    std::string text = csv_text(lines_.empty() ? std::vector{csv_line(run_, {}, {})} : lines_);
+    text.resize(lines_.empty() ? text.find('\n') + 1 : text.size());  // the columns' names alone
+    write_file(csv_path_, text, IfThere::kReplaceResults);
   }
   if (!json_path_.empty()) {
     write_file(json_path_, document_text(run_, json_rows_), IfThere::kReplaceResults);
@@ -183,27 +190,84 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
       continue;
     }
     const Problem& problem = row.shape.problem;
-    table.add({shortened(shape_text(row.shape), kShapeWidth), types_text(problem),
-               layout_text(problem), time_text(ours->median_us), spread_text(ours->spread),
-               tflops_text(ours), ratio_text(baseline_default(row), *ours),
-               ratio_text(baseline_best(row), *ours), "", back_to_back_text(row),
-               tflops_text(baseline_default(row)), tflops_text(baseline_best(row)),
-               text_or_dash(ours->of_roofline), text_or_dash(ours->clock_mhz), row.kernel});
     for (const BenchContender& contender : row.contenders) {
-      if (&contender != ours && !contender.kernel.empty()) {  // another contender of ours
-        table.add({shortened("  " + contender.name, kShapeWidth), types_text(problem),
-                   layout_text(problem), time_text(contender.median_us),
-                   spread_text(contender.spread), tflops_text(&contender),
-                   ratio_text(baseline_default(row), contender),
-                   ratio_text(baseline_best(row), contender), ratio_text(ours, contender), "", "",
-                   "", text_or_dash(contender.of_roofline), text_or_dash(contender.clock_mhz),
-                   contender.kernel});
+      if (contender.kernel.empty()) {
+        continue;  // the baseline's have columns
       }
+      const bool is_tuned = &contender == ours;
+      table.add(
+          {shortened(is_tuned ? shape_text(row.shape) : "  " + contender.name, kShapeWidth),
+           types_text(problem), layout_text(problem), time_text(contender.median_us),
+           spread_text(contender.spread), tflops_text(&contender),
+           ratio_text(baseline_default(row), contender), ratio_text(baseline_best(row), contender),
+           is_tuned ? "" : ratio_text(ours, contender), is_tuned ? back_to_back_text(row) : "",
+           is_tuned ? tflops_text(baseline_default(row)) : "",
+           is_tuned ? tflops_text(baseline_best(row)) : "", text_or_dash(contender.of_roofline),
+           text_or_dash(contender.clock_mhz), contender.kernel});
     }
   }
   if (table.size() > 0) {
     table.print_fitting(out, width);
   }
+}
+
+void print_contenders(std::ostream& out, const BenchRow& row, Contenders contenders,
+                      std::size_t width) {
+  const bool are_steps = contenders == Contenders::kSteps;
+  double least = 0, most = 0;
+  for (const BenchContender& contender : row.contenders) {
+    least = least == 0 ? contender.tflops : std::min(least, contender.tflops);
+    most = std::max(most, contender.tflops);
+  }
+  Table table(
+      {{"step"},
+       {"time", Align::kRight},
+       {"spread", Align::kRight},
+       {"GFLOP/s", Align::kRight},
+       {"rejected"},
+       {"vs previous", Align::kRight},
+       {"vs first", Align::kRight},
+       {"GFLOP/s, logarithmic"},
+       {"predicted", Align::kRight},
+       {"of roofline", Align::kRight},
+       {"error", Align::kRight},
+       {"registers", Align::kRight},
+       {"spills", Align::kRight},
+       {"compile ms", Align::kRight},
+       {"reason"},
+       {"kernel", Align::kLeft, Constant::kColumn, are_steps ? TooWide::kOmit : TooWide::kWrap}});
+  const BenchContender* before = nullptr;
+  for (const BenchContender& contender : row.contenders) {
+    const bool has_time = contender.median_us > 0;
+    const auto speedup_over = [&](const BenchContender* other) {
+      return before == nullptr ? "" : speedup_text(other->median_us, contender.median_us);
+    };
+    const auto& rejection = contender.rejection;
+    table.add({are_steps ? contender.name : "", has_time ? time_text(contender.median_us) : "-",
+               has_time ? spread_text(contender.spread) : "-",
+               has_time ? rounded_text(1000 * contender.tflops) : "-",
+               rejection ? std::string(name(rejection->reason)) : "",
+               are_steps ? speedup_over(before) : "", speedup_over(&row.contenders.front()),
+               are_steps ? bar_text(contender.tflops, least, most) : "",
+               contender.predicted_us > 0 ? time_text(contender.predicted_us) : "",
+               contender.of_roofline > 0 ? rounded_text(contender.of_roofline) : "",
+               rounded_text(contender.max_error),
+               contender.registers > 0 ? std::to_string(contender.registers) : "",
+               contender.spill_bytes > 0 ? std::to_string(contender.spill_bytes) : "",
+               contender.compile_ms > 0 ? rounded_text(contender.compile_ms) : "",
+               rejection ? first_line(rejection->detail, 80) : "", contender.kernel});
+    before = &contender;
+  }
+  const Problem& problem = row.shape.problem;
+  const std::size_t most_width = sentence_width(STDOUT_FILENO);
+  out << wrapped(shape_text(row.shape) + "  " + types_text(problem) + "  " + layout_text(problem),
+                 most_width)
+      << '\n';
+  table.print_fitting(out, width);
+  for (const std::string& remark : row.remarks) {
+    out << wrapped(remark, most_width) << '\n';
+  }
+  out << '\n';
 }
 
 void print_summary(std::ostream& out, const std::vector<BenchRow>& rows,

@@ -1,13 +1,14 @@
 #pragma once
 
-// The output of bench: a line for each shape while it runs, the table and the means at the end, and
-// files written row by row, so that an interrupted run keeps its results.
+// The output of the verbs that race kernels: bench has a line for each shape while it runs, and a
+// table and the means at the end; ladder and sweep have a table for each shape. Files are written
+// row by row, so that an interrupted run keeps its results.
 //
-//   CSV    One line per contender of each shape; the first line names the columns.
 //   JSON   {"device": ..., "rows": [{"m": ..., "contenders": [{"contender": "tuned", ...}]}]}; the
 //          document is complete after every row. tools/plot/plot_bench.py draws it.
+//   CSV    One line per contender of each shape, with the JSON's members as columns.
 //
-// Unknown values (clock, fraction of the roofline) are empty cells, or null.
+// Unknown values (clock, fraction of the roofline) are null, or empty cells.
 
 #include <chrono>
 #include <cstddef>
@@ -15,9 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "tools/shared/results.h"
 #include "tools/tunedgemm/bench_result.h"
 
 namespace tunedgemm::internal {
+
+/// A row of the JSON document.
+Json to_json(const BenchRow& row);
 
 /// Used by one thread.
 class BenchFiles {
@@ -34,7 +39,7 @@ class BenchFiles {
 
   BenchRun run_;
   std::string csv_path_, json_path_;
-  std::string csv_;
+  std::vector<Json> lines_;  ///< of the CSV file
   std::vector<std::string> json_rows_;
 };
 
@@ -42,6 +47,11 @@ class BenchFiles {
 /// fit in `width`. `baseline` is the name of the other library, or "".
 void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline,
                  std::size_t width);
+/// The shape, a line for each contender, and the remarks. kSteps compares each contender with the
+/// one before it; kFastestFirst shows all of its config.
+enum class Contenders { kSteps, kFastestFirst };
+void print_contenders(std::ostream& out, const BenchRow& row, Contenders contenders,
+                      std::size_t width);
 /// The reasons of the failed shapes; geometric means and extremes of the winners' speedups over our
 /// other contenders, and over the baseline's default and best proposals if the baseline took part.
 void print_summary(std::ostream& out, const std::vector<BenchRow>& rows,

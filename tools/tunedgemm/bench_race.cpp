@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <variant>
 
 #include "runtime/evaluation/device_evaluator.h"
-#include "tuner/race.h"
+#include "tools/tunedgemm/best_of.h"
 #include "tuner/remark.h"
 #include "tuner/statistics.h"
 
@@ -22,11 +24,10 @@ constexpr double kFarBehind = 1.5;
 
 // One of our kernels or the baseline's. Its contender refers to the trial.
 struct RacedKernel {
-  std::string name;
-  std::string kernel;  ///< the candidate, as text; empty for the baseline's
+  BenchContender result;  ///< without times
   std::unique_ptr<Trial> trial;
-  bool must_stay = true;  ///< in the race, even if it is far behind
-  double max_error = 0;   ///< relative to the error bound
+  bool must_stay = true;   ///< in the race, even if it is far behind
+  bool is_listed = false;  ///< in the row, even if it is rejected
   Contender contender;
 };
 
@@ -40,10 +41,12 @@ class BenchRace {
 
   void add(const NamedCandidate& ours);
   void add_proposals(Baseline& baseline);
+  void add_configs(std::span<const Instance> configs);
   void run();
   BenchRow row(const NamedProblem& shape) const;
 
  private:
+  void add_config(const Instance& config);
   void leave_out(const RacedKernel& raced, const std::string& why);
   void leave_out_rejected();
   void sample_once();
@@ -59,7 +62,8 @@ class BenchRace {
 
 // Throws for the first kernel: it must take part, since the others are compared with it.
 void BenchRace::leave_out(const RacedKernel& raced, const std::string& why) {
-  const std::string message = (raced.kernel.empty() ? raced.name : raced.kernel) + ": " + why;
+  const BenchContender& result = raced.result;
+  const std::string message = (result.kernel.empty() ? result.name : result.kernel) + ": " + why;
   if (kernels_.empty() || &raced == &kernels_.front()) {
     throw std::runtime_error(message);
   }
@@ -67,19 +71,31 @@ void BenchRace::leave_out(const RacedKernel& raced, const std::string& why) {
 }
 
 void BenchRace::leave_out_rejected() {
+  const auto is_out = [](const RacedKernel& raced) {
+    return raced.contender.rejection && !raced.is_listed;
+  };
   for (const RacedKernel& raced : kernels_) {
-    if (raced.contender.rejection) {
+    if (is_out(raced)) {
       leave_out(raced, raced.contender.rejection->detail);
     }
   }
-  std::erase_if(kernels_,
-                [](const RacedKernel& raced) { return raced.contender.rejection.has_value(); });
+  std::erase_if(kernels_, is_out);
+}
+
+// Checks the kernel's result.
+std::optional<Rejection> check(RacedKernel& raced) {
+  const auto error = raced.trial->check();
+  if (const auto* rejection = std::get_if<Rejection>(&error)) {
+    return *rejection;
+  }
+  raced.result.max_error = std::get<double>(error);
+  return std::nullopt;
 }
 
 void BenchRace::add(const NamedCandidate& ours) {
   RacedKernel raced;
-  raced.name = ours.name;
-  raced.kernel = to_text(ours.candidate);
+  raced.result.name = ours.name;
+  raced.result.kernel = to_text(ours.candidate);
   const Instantiation instance = instantiate(problem_, ours.candidate, context_.device().limits());
   if (!instance) {
     leave_out(raced, instance.why_not());
@@ -91,12 +107,46 @@ void BenchRace::add(const NamedCandidate& ours) {
     return;
   }
   raced.trial = evaluator_.trial(std::get<0>(std::move(kernel)), instance->launch);
-  const auto error = raced.trial->check();
-  if (const auto* rejection = std::get_if<Rejection>(&error)) {
+  if (const auto rejection = check(raced)) {
     leave_out(raced, to_text(*rejection));
     return;
   }
-  raced.max_error = std::get<double>(error);
+  raced.result.predicted_us = instance->predicted_us;
+  if (const auto stored = stored_binaries(context_, *instance); !stored.empty()) {
+    raced.result.describe(stored.front().binary);
+  }
+  kernels_.push_back(std::move(raced));
+}
+
+// Works in batches if compile_ahead() blocks, so that it notices in time if it is cancelled.
+void BenchRace::add_configs(std::span<const Instance> configs) {
+  const auto batch = static_cast<std::size_t>(evaluator_.compile_batch());
+  while (!configs.empty() && !options_.cancelled()) {
+    const auto next = configs.first(batch == 0 ? configs.size() : std::min(batch, configs.size()));
+    evaluator_.compile_ahead(next);
+    for (const Instance& config : next) {
+      if (!options_.cancelled()) {
+        add_config(config);
+      }
+    }
+    configs = configs.subspan(next.size());
+  }
+}
+
+void BenchRace::add_config(const Instance& config) {
+  RacedKernel raced;
+  raced.is_listed = true;
+  raced.result.name = config.candidate.family->name();
+  raced.result.kernel = to_text(config.candidate);
+  raced.result.predicted_us = config.predicted_us;
+  Prepared prepared = evaluator_.prepare(config);
+  if (const auto* rejection = std::get_if<Rejection>(&prepared)) {
+    raced.contender.rejection = *rejection;
+  } else {
+    raced.trial = std::move(std::get<std::unique_ptr<Trial>>(prepared));
+    raced.result.describe(raced.trial->binary());
+    raced.contender.rejection = check(raced);
+  }
   kernels_.push_back(std::move(raced));
 }
 
@@ -110,18 +160,15 @@ void BenchRace::add_proposals(Baseline& baseline) {
   }
   for (std::size_t index = 0; index < proposals.size(); ++index) {
     RacedKernel raced;
-    raced.name = baseline.short_name() + " " + std::to_string(index);
+    raced.result.name = baseline.short_name() + " " + std::to_string(index);
     raced.trial = evaluator_.trial(std::move(proposals[index]), {});
     raced.must_stay = index == 0;
-    const auto error = raced.trial->check();
-    const auto* rejection = std::get_if<Rejection>(&error);
-    if (rejection != nullptr) {
-      remarks_.push_back(raced.name + ": " + to_text(*rejection));
-    } else {
-      raced.max_error = std::get<double>(error);
+    const auto rejection = check(raced);
+    if (rejection) {
+      remarks_.push_back(raced.result.name + ": " + to_text(*rejection));
     }
     // The baseline's rounding may exceed our error bound: add a remark, but let the proposal race.
-    if (rejection == nullptr || rejection->reason == Reason::kWrongResult) {
+    if (!rejection || rejection->reason == Reason::kWrongResult) {
       kernels_.push_back(std::move(raced));
     }
   }
@@ -144,6 +191,9 @@ std::variant<Sample, Rejection> BenchRace::sample(Trial& trial, int launches) {
 void BenchRace::sample_once() {
   double best_us = std::numeric_limits<double>::infinity();
   for (RacedKernel& raced : kernels_) {
+    if (raced.contender.rejection) {
+      continue;
+    }
     const auto us = raced.trial->sample(2);
     if (const auto* rejection = std::get_if<Rejection>(&us)) {
       raced.contender.rejection = *rejection;
@@ -166,20 +216,31 @@ void BenchRace::run() {
   sample_once();
   std::vector<Contender*> contenders;
   for (RacedKernel& raced : kernels_) {
-    contenders.push_back(&raced.contender);
+    if (!raced.contender.rejection) {
+      contenders.push_back(&raced.contender);
+    }
   }
   Race race(std::move(contenders), evaluator_,
-            {.cool_down_seconds = std::chrono::duration<double>(options_.cool_down).count(),
+            {.sample_us = options_.sample_us,
+             .cool_down_seconds = std::chrono::duration<double>(options_.cool_down).count(),
              .most_repeated_rounds = (options_.rounds + 1) / 2,
              .seed = options_.seed});
-  race.run_uncounted_round();  // creates the graphs
-  while (race.rounds() < options_.rounds) {
+  const auto goes_on = [&] { return !race.contenders().empty() && !options_.cancelled(); };
+  if (goes_on()) {
+    race.run_uncounted_round();  // creates the graphs
+  }
+  while (race.rounds() < options_.rounds && goes_on()) {
     race.run_round();
   }
   leave_out_rejected();
-  const Contender& first = kernels_.front().contender;
+  const auto first = std::ranges::find_if(kernels_, [](const RacedKernel& raced) {
+    return !raced.contender.rejection && !raced.contender.rounds_us.empty();
+  });
+  if (first == kernels_.end()) {
+    return;
+  }
   const std::string noisy = why_noisy(
-      summarize(first.rounds_us),
+      summarize(first->contender.rounds_us),
       {.rounds = race.rounds(), .repeated_rounds = race.repeated_rounds(), .clock_mhz = 0});
   if (!noisy.empty()) {
     remarks_.push_back(noisy);
@@ -191,8 +252,7 @@ BenchRow BenchRace::row(const NamedProblem& shape) const {
   row.shape = shape;
   row.remarks = remarks_;
   for (const RacedKernel& raced : kernels_) {
-    row.add({.name = raced.name, .kernel = raced.kernel, .max_error = raced.max_error},
-            raced.contender, context_.device().limits());
+    row.add(raced.result, raced.contender, context_.device().limits());
   }
   return row;
 }
@@ -213,6 +273,21 @@ BenchRow race_kernels(Context& context, const NamedProblem& shape,
   }
   race.run();
   return race.row(shape);
+}
+
+BenchRow race_configs(Context& context, const NamedProblem& shape,
+                      std::span<const Instance> configs, const BenchRaceOptions& options) {
+  const Device::Current current(context.device());
+  const CanonicalProblem problem = canonical(shape.problem);
+  BenchRace race(context, problem, options);
+  race.add_configs(configs);
+  race.run();
+  BenchRow row = race.row(shape);
+  std::ranges::stable_sort(row.contenders, {}, [](const BenchContender& contender) {
+    return std::tuple(contender.rejection.has_value(), contender.median_us == 0,
+                      contender.median_us);
+  });
+  return row;
 }
 
 }  // namespace tunedgemm::internal

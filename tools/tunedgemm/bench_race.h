@@ -1,16 +1,20 @@
 #pragma once
 
-// A race (tuner/race.h) of our kernels against another library's proposals for one problem, with
-// the same inputs. Each result is checked first.
+// A race (tuner/race.h) of our kernels, and another library's proposals, for one problem, with the
+// same inputs. Each result is checked first. All verbs that measure use it: bench, ladder, sweep,
+// verify.
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/context/context.h"
 #include "tools/baselines/baseline.h"
 #include "tools/tunedgemm/bench_result.h"
+#include "tuner/race.h"
 
 namespace tunedgemm::internal {
 
@@ -19,6 +23,8 @@ struct BenchRaceOptions {
   /// The idle time before each sample, so that one contender's power draw does not lower the next
   /// one's clock.
   std::chrono::milliseconds cool_down{20};
+  double sample_us = RaceOptions{}.sample_us;
+  std::function<bool()> cancelled = [] { return false; };  ///< asked between kernels and rounds
   std::uint64_t seed = 1;
 };
 
@@ -35,5 +41,12 @@ struct NamedCandidate {
 BenchRow race_kernels(Context& context, const NamedProblem& shape,
                       const std::vector<NamedCandidate>& ours, Baseline* baseline,
                       const BenchRaceOptions& options);
+
+/// Races configs, for authors of kernels. Unlike race_kernels(), compiles them on several threads,
+/// with this compiler, and stores no binary. The row has all of them that were reached before the
+/// race was cancelled: the fastest first, then those without a time, then the rejected ones, each
+/// with its rejection. Throws DeviceError.
+BenchRow race_configs(Context& context, const NamedProblem& shape,
+                      std::span<const Instance> configs, const BenchRaceOptions& options);
 
 }  // namespace tunedgemm::internal

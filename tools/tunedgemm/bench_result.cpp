@@ -35,15 +35,25 @@ BenchRun describe_run(Device& device, const Baseline* baseline, int rounds, int 
           .cool_down_ms = cool_down_ms};
 }
 
+void BenchContender::describe(const Binary& binary) {
+  registers = binary.registers;
+  shared_bytes = binary.shared_bytes;
+  spill_bytes = binary.spill_bytes;
+  compile_ms = binary.compile_ms;
+}
+
 void BenchRow::add(BenchContender added, const Contender& raced, const DeviceLimits& limits) {
-  const Measurement measured = summarize(raced.rounds_us);
-  added.median_us = measured.median_us;
-  added.p20_us = measured.low_us;
-  added.p80_us = measured.high_us;
-  added.spread = relative_spread(measured);
-  added.tflops = flops(shape.problem) / measured.median_us * 1e-6;
-  added.clock_mhz = median(raced.clocks_mhz);
-  added.of_roofline = roofline_us(shape.problem, limits, added.clock_mhz) / added.median_us;
+  added.rejection = raced.rejection;
+  if (!raced.rejection && !raced.rounds_us.empty()) {
+    const Measurement measured = summarize(raced.rounds_us);
+    added.median_us = measured.median_us;
+    added.p20_us = measured.low_us;
+    added.p80_us = measured.high_us;
+    added.spread = relative_spread(measured);
+    added.tflops = flops(shape.problem) / measured.median_us * 1e-6;
+    added.clock_mhz = median(raced.clocks_mhz);
+    added.of_roofline = roofline_us(shape.problem, limits, added.clock_mhz) / added.median_us;
+  }
   kernel = added.name == kTuned ? added.kernel : kernel;
   contenders.push_back(std::move(added));
 }

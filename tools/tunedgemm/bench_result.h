@@ -1,9 +1,10 @@
 #pragma once
 
-// The results of `tunedgemm bench` as plain values: the run, a row for each shape, and in each row
-// a contender for each kernel.
+// The results of a race (bench_race.h) as plain values: the run, a row for each shape, and in each
+// row a contender for each kernel.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,16 +27,24 @@ struct BenchRun {
 
 BenchRun describe_run(Device& device, const Baseline* baseline, int rounds, int cool_down_ms);
 
-/// One kernel's figures: medians over the rounds.
+/// One kernel's figures: medians over the rounds. 0: unknown.
 struct BenchContender {
   std::string name;    ///< "tuned", "naive_1d"; the baseline's: "cublaslt 0" (its default), ...
   std::string kernel;  ///< the candidate; empty for the baseline's
+  std::optional<Rejection> rejection =
+      {};  ///< in a race that lists rejected kernels; no times then
   double median_us = 0, p20_us = 0, p80_us = 0;
   double spread = 0;  ///< relative_spread of the rounds
   double tflops = 0;
-  double of_roofline = 0;  ///< roofline_us() at clock_mhz, divided by the median; 0: unknown
-  double clock_mhz = 0;    ///< measured; 0: unknown
+  double of_roofline = 0;  ///< roofline_us() at clock_mhz, divided by the median
+  double clock_mhz = 0;    ///< measured
   double max_error = 0;    ///< relative to the error bound
+  double predicted_us = 0;
+  int registers = 0;
+  std::int64_t shared_bytes = 0, spill_bytes = 0;
+  double compile_ms = 0;
+
+  void describe(const Binary& binary);
 };
 
 struct BenchRow {
@@ -47,7 +56,7 @@ struct BenchRow {
   std::vector<std::string> remarks;
   std::string failure;  ///< the reason, or "" if there are contenders
 
-  /// Adds a contender: `added` has the name, kernel and error, and `raced` provides the figures.
+  /// Adds a contender: `raced` provides the times and the clock, `added` the rest.
   void add(BenchContender added, const Contender& raced, const DeviceLimits& limits);
 };
 

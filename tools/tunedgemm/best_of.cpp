@@ -109,12 +109,11 @@ std::vector<Candidate> favourites_of_family(const Family& family, const Problem&
   return favourites;
 }
 
-bool is_stored(Context& context, const Instance& instance) {
+std::vector<StoredBinary> stored_binaries(Context& context, const Instance& instance) {
   Device& device = context.device();
   const Toolchain& toolchain = device.toolchain();
-  return !context.store()
-              .find_binaries(instance.source(), toolchain, device.limits().arch, toolchain.compiler)
-              .empty();
+  return context.store().find_binaries(instance.source(), toolchain, device.limits().arch,
+                                       toolchain.compiler);
 }
 
 std::vector<Candidate> triton_tutorial_candidates() {

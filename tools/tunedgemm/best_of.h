@@ -38,8 +38,8 @@ Candidate untuned_choice(Context& context, const CanonicalProblem& problem, Neig
 std::vector<Candidate> favourites_of_family(const Family& family, const Problem& problem,
                                             const DeviceLimits& limits);
 
-/// Whether the store has a binary of the instance that the device may load.
-bool is_stored(Context& context, const Instance& instance);
+/// The stored binaries of the instance that the device may load; calls run the first one.
+std::vector<StoredBinary> stored_binaries(Context& context, const Instance& instance);
 
 /// The 16 configs of Triton's tutorial, as configs of mma.
 std::vector<Candidate> triton_tutorial_candidates();

@@ -55,8 +55,9 @@ struct Explanation {
 
 // The first choice that has a stored binary.
 std::optional<LadderChoice> stored_choice(Context& context, std::vector<LadderChoice> choices) {
-  const auto first = std::ranges::find_if(
-      choices, [&](const LadderChoice& choice) { return is_stored(context, choice.instance); });
+  const auto first = std::ranges::find_if(choices, [&](const LadderChoice& choice) {
+    return !stored_binaries(context, choice.instance).empty();
+  });
   return first == choices.end() ? std::nullopt : std::optional(std::move(*first));
 }
 

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
 
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
-#include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
 #include "tools/tunedgemm/bench_output.h"
@@ -44,54 +42,6 @@ std::vector<NamedProblem> shapes_of(const std::vector<Field>& fields, const Devi
   // separates the last steps.
   const char* large = limits.is_gpu() ? "4096" : "1024";
   return {shape_with("512", "512", "256"), shape_with(large, large, large)};
-}
-
-std::string step_text(const BenchContender* from, const BenchContender& to) {
-  return from == nullptr ? "" : speedup_text(from->median_us, to.median_us);
-}
-
-// A bar on a logarithmic scale; the fastest kernel has the longest.
-std::string bar_text(double tflops, double least, double most) {
-  constexpr double kLength = 32;
-  const double part = most > least ? std::log(tflops / least) / std::log(most / least) : 1;
-  return std::string(static_cast<std::size_t>(1 + std::lround((kLength - 1) * part)), '#');
-}
-
-void print_rungs(const BenchRow& row, std::size_t width) {
-  double least = row.contenders.front().tflops, most = least;
-  for (const BenchContender& contender : row.contenders) {
-    least = std::min(least, contender.tflops);
-    most = std::max(most, contender.tflops);
-  }
-  Table table({{"step"},
-               {"time", Align::kRight},
-               {"GFLOP/s", Align::kRight},
-               {"vs previous", Align::kRight},
-               {"vs first", Align::kRight},
-               {"GFLOP/s, logarithmic"},
-               {"of roofline", Align::kRight},
-               {"error", Align::kRight},
-               {"kernel"}});
-  const BenchContender* before = nullptr;
-  for (const BenchContender& contender : row.contenders) {
-    table.add({contender.name, time_text(contender.median_us),
-               rounded_text(1000 * contender.tflops), step_text(before, contender),
-               step_text(before == nullptr ? nullptr : &row.contenders.front(), contender),
-               bar_text(contender.tflops, least, most),
-               contender.of_roofline == 0 ? "-" : rounded_text(contender.of_roofline),
-               rounded_text(contender.max_error), contender.kernel});
-    before = &contender;
-  }
-  const std::size_t most_width = sentence_width(STDOUT_FILENO);
-  std::cout << wrapped(shape_text(row.shape) + "  " + types_text(row.shape.problem) + "  " +
-                           layout_text(row.shape.problem),
-                       most_width)
-            << '\n';
-  table.print_fitting(std::cout, width);
-  for (const std::string& remark : row.remarks) {
-    std::cout << wrapped(remark, most_width) << '\n';
-  }
-  std::cout << '\n';
 }
 
 // The best candidate of each family, and the winner.
@@ -170,7 +120,7 @@ ExitStatus ladder(const LadderOptions& options) {
       keep_best_of_baseline(row, baseline->name());
     }
     files.add(row);
-    print_rungs(row, options.width);
+    print_contenders(std::cout, row, Contenders::kSteps, options.width);
   }
   if (plotter) {
     const std::string& prefix = measuring.picture.plot;

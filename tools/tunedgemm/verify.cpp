@@ -3,20 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tools/shared/options.h"
-#include "tools/shared/results.h"
 #include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/bench_output.h"
 #include "tools/tunedgemm/bench_race.h"
 #include "tools/tunedgemm/best_of.h"
 #include "tools/tunedgemm/layer_list.h"
@@ -39,12 +39,8 @@ struct VerifyOptions {
 };
 
 struct Verified {
-  NamedProblem shape;
-  std::string winner;
+  BenchRow row;  // without contenders if the winner could not be measured
   double then_us = 0;
-  double now_us = 0;  // 0: it could not be measured
-  std::string other;  // the fastest of the others; "" if there is none
-  double other_us = 0;
   bool holds = false;
   std::string verdict;
 };
@@ -62,7 +58,7 @@ std::vector<CanonicalProblem> problems_of(Context& context, LayerList& layers) {
 }
 
 bool can_run(Context& context, const Instance& instance) {
-  return context.device().why_not_compile().empty() || is_stored(context, instance);
+  return context.device().why_not_compile().empty() || !stored_binaries(context, instance).empty();
 }
 
 // The winner, then the fastest other candidates of its tuning, finalists first, and the default.
@@ -93,25 +89,20 @@ std::vector<NamedCandidate> contenders_of(Context& context, const Hit& hit) {
   return contenders;
 }
 
-void judge(const BenchRow& row, Verified& verified) {
-  const std::vector<BenchContender>& contenders = row.contenders;
-  const BenchContender& winner = contenders.front();
-  verified.now_us = winner.median_us;
+// The fastest contender but the winner; null if there is none.
+const BenchContender* best_other(const BenchRow& row) {
+  const auto others = std::span(row.contenders).subspan(row.contenders.empty() ? 0 : 1);
+  const auto fastest = std::ranges::min_element(others, {}, &BenchContender::median_us);
+  return fastest == others.end() ? nullptr : &*fastest;
+}
+
+void judge(Verified& verified) {
+  const BenchContender& winner = verified.row.contenders.front();
+  const BenchContender* other = best_other(verified.row);
   verified.holds = true;
-  verified.verdict = "holds";
-  if (contenders.size() == 1) {
-    verified.verdict = "correct; there is no other to compare with";
-    return;
-  }
-  const auto fastest =
-      std::min_element(contenders.begin() + 1, contenders.end(),
-                       [](const BenchContender& left, const BenchContender& right) {
-                         return left.median_us < right.median_us;
-                       });
-  verified.other = fastest->kernel;
-  verified.other_us = fastest->median_us;
-  const double slower_by = winner.median_us / fastest->median_us - 1;
-  if (slower_by > kTieCeiling && winner.p20_us > fastest->p80_us) {
+  verified.verdict = other == nullptr ? "correct; there is no other to compare with" : "holds";
+  const double slower_by = other == nullptr ? 0 : winner.median_us / other->median_us - 1;
+  if (slower_by > kTieCeiling && winner.p20_us > other->p80_us) {
     verified.holds = false;
     verified.verdict = "slower by " + rounded_text(100 * slower_by) + " %";
   }
@@ -120,23 +111,23 @@ void judge(const BenchRow& row, Verified& verified) {
 Verified verify_problem(Context& context, const CanonicalProblem& problem) {
   Device& device = context.device();
   Verified verified;
-  verified.shape.problem = problem;
+  verified.row.shape.problem = problem;
   const auto hit =
       context.store().find({problem, device.identity(), device.toolchain()}, device.limits());
   if (!hit) {
     verified.verdict = "not usable: the template of its kernel has changed; tune it again";
     return verified;
   }
-  verified.winner = to_text(hit->winner.candidate);
+  verified.row.kernel = to_text(hit->winner.candidate);
   verified.then_us = hit->record.measurement.median_us;
   if (!can_run(context, hit->winner)) {
     verified.verdict = "not usable: its kernel is not in the file, and there is no compiler";
     return verified;
   }
   try {
-    judge(race_kernels(context, verified.shape, contenders_of(context, *hit), nullptr,
-                       {.rounds = kRounds, .cool_down = {}}),
-          verified);
+    verified.row = race_kernels(context, verified.row.shape, contenders_of(context, *hit), nullptr,
+                                {.rounds = kRounds, .cool_down = {}});
+    judge(verified);
   } catch (const DeviceError& error) {
     if (error.kind() != DeviceError::Kind::kOutOfMemory) {
       throw;
@@ -165,26 +156,25 @@ void print_table(const std::vector<Verified>& all, std::size_t width) {
                {"winner"},
                {"best other"},
                {"verdict", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
-  const auto time = [](double us) { return us > 0 ? time_text(us) : "-"; };
   for (const Verified& each : all) {
-    const Problem& problem = each.shape.problem;
+    const Problem& problem = each.row.shape.problem;
+    const auto& contenders = each.row.contenders;
+    const double now_us = contenders.empty() ? 0 : contenders.front().median_us;
+    const BenchContender* other = best_other(each.row);
     table.add({extents_text(problem) + " " + layout_text(problem), types_text(problem),
-               epilogue_text(problem), time(each.now_us), time(each.then_us),
-               speedup_text(each.other_us, each.now_us), time(each.other_us), each.winner,
-               each.other, each.verdict});
+               epilogue_text(problem), now_us > 0 ? time_text(now_us) : "-",
+               each.then_us > 0 ? time_text(each.then_us) : "-",
+               speedup_text(other == nullptr ? 0 : other->median_us, now_us),
+               other == nullptr ? "-" : time_text(other->median_us), each.row.kernel,
+               other == nullptr ? "" : other->kernel, each.verdict});
   }
   table.print_fitting(std::cout, width);
 }
 
 Json to_json(const Verified& verified) {
-  Json json = to_json(verified.shape);
-  json["winner"] = verified.winner;
-  json["then_us"] = verified.then_us;
-  json["now_us"] = verified.now_us;
-  json["best_other"] = verified.other;
-  json["best_other_us"] = verified.other_us;
-  json["holds"] = verified.holds;
-  json["verdict"] = verified.verdict;
+  Json json = to_json(verified.row);
+  json.update(
+      {{"then_us", verified.then_us}, {"holds", verified.holds}, {"verdict", verified.verdict}});
   return json;
 }
 
@@ -260,7 +250,8 @@ void add_verify(CLI::App& app, ExitStatus& status) {
                    "repeated")
       ->allow_extra_args(false);
   add_wide_option(*verb, options->width);
-  verb->add_flag("--json", options->json, "print a JSON array");
+  verb->add_flag("--json", options->json,
+                 "print a JSON array: the rows of bench, with the verdicts");
   verb->footer(
       "Races each winner against the three fastest other candidates of its tuning, finalists "
       "first, and the default config. Kernels that are not in the file are compiled; without a "
