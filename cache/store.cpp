@@ -32,6 +32,35 @@ void add_up(const Request& request, std::vector<Request>& requests) {
   }
 }
 
+std::vector<std::vector<Cell>> read_view(const sqlite::Connection& connection,
+                                         const CacheView& view, const Store::Equal& equal) {
+  const std::vector<std::string> present = connection.column_names(view.name);
+  const auto expression = [&](const auto& column) {
+    const bool is_present = std::find(present.begin(), present.end(), column) != present.end();
+    return is_present ? '"' + std::string(column) + '"' : std::string("NULL");
+  };
+  std::string columns, condition = "1";
+  for (const ViewColumn& column : view.columns) {
+    columns += (columns.empty() ? "" : ", ") + expression(column.name);
+  }
+  for (const auto& [column, value] : equal) {
+    condition += " AND CAST(" + expression(column) + " AS TEXT) = ?";
+  }
+  sqlite::Statement rows(
+      connection, "SELECT " + columns + " FROM " + std::string(view.name) + " WHERE " + condition);
+  for (int parameter = 0; const auto& [column, value] : equal) {
+    rows.bind_one(++parameter, value);
+  }
+  std::vector<std::vector<Cell>> all;
+  while (rows.step()) {
+    std::vector<Cell>& row = all.emplace_back();
+    for (int column = 0; column < rows.column_count(); ++column) {
+      row.push_back(rows.value(column));
+    }
+  }
+  return all;
+}
+
 // Sorts a problem's winners into the order in which they are tried. The toolchain's winners come
 // first, in the order of the files. The others follow, the newest first.
 void sort_for(const Toolchain& toolchain, std::vector<Record>& winners) {
@@ -419,6 +448,13 @@ std::vector<WinnerWithState> Store::winners_with_state() const {
       }
     }
     return winners;
+  });
+}
+
+std::vector<std::vector<Cell>> Store::rows_of(const CacheView& view, const Equal& equal) const {
+  return no_throw(*archive_, [&] {
+    archive_->write_pending();
+    return archive_->read_all(Archive::Having::kViewsForPrograms, read_view, view, equal);
   });
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "cache/store_types.h"
@@ -156,9 +157,16 @@ class Store {
   /// The fingerprints of the problems that have a winner on the device, void and stale ones too.
   /// One look-up, whatever the number of problems.
   std::unordered_set<std::string> tuned_problems(const DeviceIdentity& device) const;
-  /// All winners as stored, including void and stale ones.
+  /// All winners as stored, including void and stale ones, those of each file sorted by device,
+  /// types and extents. Of several winners for one problem and device, which have different
+  /// toolchains, the one that a call gets comes first.
   std::vector<Record> winners() const;
   std::vector<WinnerWithState> winners_with_state() const;
+  /// Columns and their values as text.
+  using Equal = std::vector<std::pair<std::string, std::string>>;
+  /// The rows of a view in all files, those in which the columns have these values. A row has a cell
+  /// for each column of the view, null for those that an older file lacks.
+  std::vector<std::vector<Cell>> rows_of(const CacheView& view, const Equal& equal) const;
   /// Deletes the winners and trials of the keys from the file, in one transaction. A problem that
   /// has no winner left on the device also loses its request, with its calls and names. Read-only
   /// files keep theirs. After a failure nothing is deleted, not even later.

@@ -2,6 +2,7 @@
 
 // The options and results of a Store (store.h), which the folders of cache/ share.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cache/record.h"
@@ -161,5 +163,20 @@ struct WinnerWithState {
   std::string state;
   std::string name;  ///< of the problem on the device, see joined_names(); "" if there is none
 };
+
+struct ViewColumn {
+  std::string_view name, unit, meaning;
+};
+
+/// A view of the files for people, as the view `help` describes it.
+struct CacheView {
+  std::string_view name, row;  ///< "a row of the view is ..."
+  std::vector<ViewColumn> columns;
+};
+std::vector<CacheView> views_for_people();
+
+/// A value in a row of a view; monostate is null. No view has blobs.
+using Cell =
+    std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 
 }  // namespace tunedgemm::internal

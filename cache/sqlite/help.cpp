@@ -7,18 +7,10 @@
 #include <vector>
 
 #include "cache/sqlite/schema.h"
+#include "cache/store_types.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-struct ViewColumn {
-  std::string_view name, unit, meaning;
-};
-
-struct View {
-  std::string_view name, row;  // a row of the view is ...
-  std::vector<ViewColumn> columns;
-};
 
 // The first columns of most views.
 constexpr ViewColumn kDevice{"device", "", "the GPU's or CPU's name"};
@@ -42,7 +34,7 @@ std::vector<ViewColumn> with_problem(std::vector<ViewColumn> columns) {
   return columns;
 }
 
-View help_of_best() {
+CacheView help_of_best() {
   return {"best", "the winner that a call gets for a tuned problem on a device",
           with_problem({
               {"config", "", "family and knobs of the winner"},
@@ -73,7 +65,7 @@ View help_of_best() {
           })};
 }
 
-View help_of_trials() {
+CacheView help_of_trials() {
   return {"trials", "the newest outcome of a candidate for a problem on a device",
           with_problem({
               {"config", "", "family and knobs of the candidate"},
@@ -98,7 +90,7 @@ View help_of_trials() {
           })};
 }
 
-View help_of_failures() {
+CacheView help_of_failures() {
   return {"failures",
           "the rejected candidates of a device and family with the same reason",
           {
@@ -113,7 +105,7 @@ View help_of_failures() {
           }};
 }
 
-View help_of_missing() {
+CacheView help_of_missing() {
   return {"missing", "a problem that programs asked for and that has no winner on the device",
           with_problem({
               {"calls", "", "launches that programs asked for"},
@@ -128,7 +120,7 @@ View help_of_missing() {
           })};
 }
 
-View help_of_stale() {
+CacheView help_of_stale() {
   return {"stale", "a winner that was tuned with another compiler or driver than the device's last",
           with_problem({
               {"config", "", "family and knobs of the winner"},
@@ -142,7 +134,7 @@ View help_of_stale() {
           })};
 }
 
-View help_of_coverage() {
+CacheView help_of_coverage() {
   return {"coverage",
           "a device, with the number of its problems by state",
           {
@@ -160,7 +152,7 @@ View help_of_coverage() {
           }};
 }
 
-View help_of_help() {
+CacheView help_of_help() {
   return {"help",
           "a column of a view, or the view itself with an empty column",
           {
@@ -169,11 +161,6 @@ View help_of_help() {
               {"unit", "", "unit of the values; empty if there is none"},
               {"meaning", "", "what a row of the view is, or what the column holds"},
           }};
-}
-
-std::vector<View> all_views() {
-  return {help_of_best(),  help_of_trials(),   help_of_failures(), help_of_missing(),
-          help_of_stale(), help_of_coverage(), help_of_help()};
 }
 
 // A line of VALUES.
@@ -187,10 +174,15 @@ std::string row(std::string_view view, const ViewColumn& column) {
 
 }  // namespace
 
+std::vector<CacheView> views_for_people() {
+  return {help_of_best(),  help_of_trials(),   help_of_failures(), help_of_missing(),
+          help_of_stale(), help_of_coverage(), help_of_help()};
+}
+
 std::string head_comment(std::string_view view) {
-  const std::vector<View> views = all_views();
+  const std::vector<CacheView> views = views_for_people();
   const auto found = std::find_if(views.begin(), views.end(),
-                                  [&](const View& other) { return other.name == view; });
+                                  [&](const CacheView& other) { return other.name == view; });
   assert(found != views.end());
   return "\n-- A row is " + std::string(found->row) + ".\n";
 }
@@ -199,7 +191,7 @@ std::string help_view() {
   std::string text =
       "CREATE VIEW help(view, column, unit, meaning) AS" + head_comment("help") + "VALUES\n";
   std::string separator;
-  for (const View& view : all_views()) {
+  for (const CacheView& view : views_for_people()) {
     text += separator + row(view.name, {"", "", view.row});
     separator = ",\n";
     for (const ViewColumn& column : view.columns) {

@@ -25,6 +25,9 @@ constexpr int kSchemaVersion = 1;
 void create_schema(sqlite::Connection& connection);
 /// The SQL that creates the views.
 std::string views();
+/// Sorts the winners for one problem and device: a call gets the first one.
+inline constexpr std::string_view kPreferredFirst =
+    "state = 'void', state = 'stale', tuned_at DESC";
 
 // help.cpp: the meaning of the views for people and of their columns.
 

@@ -53,7 +53,8 @@ std::string graded() {
 ), graded AS (
   SELECT id, problem, device, state, row_number() OVER (
            PARTITION BY problem, device
-           ORDER BY state = 'void', state = 'stale', tuned_at DESC, id DESC) AS preference
+           ORDER BY )sql" +
+         std::string(kPreferredFirst) + R"sql(, id DESC) AS preference
   FROM with_state
 )
 )sql";

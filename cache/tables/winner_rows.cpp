@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "cache/sqlite/schema.h"
 #include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
@@ -140,7 +141,10 @@ bool put_winner(sqlite::Connection& connection, const Record& record,
 }
 
 std::vector<WinnerWithState> read_winners(const sqlite::Connection& connection) {
-  sqlite::Statement rows(connection, "SELECT " + std::string(kColumns) + ", state FROM winner_v1");
+  sqlite::Statement rows(connection, "SELECT " + std::string(kColumns) +
+                                         ", state FROM winner_v1 ORDER BY device_name, type_a, "
+                                         "type_b, type_d, m, n, k, batch, " +
+                                         std::string(kPreferredFirst));
   std::vector<WinnerWithState> winners;
   while (rows.step()) {
     if (auto record = record_in(rows)) {

@@ -797,7 +797,7 @@ TEST_CASE("A problem's request and name are forgotten with its last winner on th
   CHECK(names() == "128 layer;");
   CHECK(store->requests(sample::device()).empty());
   put(*store, sample::record(64));
-  CHECK(names() == "128 layer;64 ;");
+  CHECK(names() == "64 ;128 layer;");
 }
 
 TEST_CASE("An exported file serves as a system file, and the user's own comes first") {

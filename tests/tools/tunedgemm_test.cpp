@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "tests/support/catch.h"
@@ -311,6 +313,63 @@ TEST_CASE("trials shows every candidate's outcome") {
   REQUIRE(json[0]["status"] == "finalist");
 }
 
+TEST_CASE("show prints every view of the cache, or the rows that its filters select") {
+  const TunedShell shell;
+  const auto json_of = [&](const std::string& arguments) {
+    const ProgramResult result = shell.run(kCommand + "show --json " + arguments);
+    CAPTURE(arguments, result.output, result.errors);
+    return nlohmann::json::parse(result.output);
+  };
+  const auto best = json_of("best m=40 state=provisional");
+  REQUIRE(best.size() == 1);
+  CHECK(best[0]["median_us"] > 0);
+  CHECK(best[0]["types"] == "f32→f32 ieee");
+  CHECK(json_of("trials status=finalist").size() + json_of("trials status=screened").size() +
+            json_of("trials status=rejected").size() ==
+        json_of("trials").size());
+  std::set<std::string> views;
+  for (const auto& row : json_of("help column=")) {
+    views.insert(row["view"]);
+  }
+  CHECK(views.size() == 7);
+  for (const std::string& view : views) {
+    const ProgramResult table = shell.run(kCommand + "show " + view);
+    const bool is_empty = json_of(view).empty();
+    CAPTURE(view, table.output, table.errors);
+    CHECK(table.status == (is_empty ? 1 : 0));
+    CHECK(table.output.empty() == is_empty);
+    if (view != "failures") {  // none on most machines
+      CHECK(is_empty == (view == "missing" || view == "stale"));
+    }
+  }
+  const ProgramResult coverage = shell.run(kCommand + "show coverage");
+  CHECK_THAT(coverage.output, ContainsSubstring("provisional") && ContainsSubstring("100 %"));
+  const ProgramResult none = shell.run(kCommand + "show best m=41");
+  CHECK(none.status == 1);
+  CHECK_THAT(none.errors, ContainsSubstring("cache.db has no such rows"));
+  require_wrong_use(shell, kCommand + "show stael",
+                    "\"stael\" is not a view; expected one of best");
+  require_wrong_use(shell, kCommand + "show best mm=4",
+                    "\"mm=4\" is not COLUMN=VALUE with a column of best: device, m, n");
+}
+
+TEST_CASE("show has nulls for the columns that an older file lacks") {
+  const TunedShell shell;
+  if (shell.run("command -v sqlite3").status != 0) {
+    TUNEDGEMM_SKIP("no sqlite3 command; install the package sqlite3");
+  }
+  REQUIRE(shell
+              .run("sqlite3 cache.db \"DROP VIEW coverage; "
+                   "CREATE VIEW coverage AS SELECT 'a device' AS device, 3 AS tuned\"")
+              .status == 0);
+  const auto rows =
+      nlohmann::json::parse(shell.run(kCommand + "show coverage --json tuned=3").output);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0]["device"] == "a device");
+  CHECK(rows[0]["missing_calls"].is_null());
+  CHECK(shell.run(kCommand + "show coverage missing_calls=1").status == 1);
+}
+
 TEST_CASE("forget deletes the winner and the trials of a problem, which is then tuned anew") {
   const TunedShell shell;
   const std::string one = "forget 40 24 16 --device host";
@@ -505,7 +564,7 @@ TEST_CASE("doctor finds the compiler, or reports that it is missing") {
 TEST_CASE("Every --json of a verb is one JSON document") {
   const TunedShell shell;
   const std::string verb =
-      GENERATE(as<std::string>(), "best", "trials 40 24 16 --device host",
+      GENERATE(as<std::string>(), "best", "trials 40 24 16 --device host", "show coverage",
                "explain 40 24 16 --device host", "explain 41 24 16 --device host", "doctor",
                "verify --device host $TUNEDGEMM_CACHE", "export -");
   const ProgramResult result = shell.run(kCommand + verb + " --json");

@@ -32,9 +32,9 @@ TEST_CASE("The help of both programs and of every verb fits 80 columns") {
   const Shell shell;
   const std::string command =
       GENERATE(as<std::string>(), TUNE_ALL, TUNEDGEMM, TUNEDGEMM " best", TUNEDGEMM " explain",
-               TUNEDGEMM " trials", TUNEDGEMM " bench", TUNEDGEMM " sweep", TUNEDGEMM " ladder",
-               TUNEDGEMM " order", TUNEDGEMM " doctor", TUNEDGEMM " export", TUNEDGEMM " merge",
-               TUNEDGEMM " forget", TUNEDGEMM " verify");
+               TUNEDGEMM " trials", TUNEDGEMM " show", TUNEDGEMM " bench", TUNEDGEMM " sweep",
+               TUNEDGEMM " ladder", TUNEDGEMM " order", TUNEDGEMM " doctor", TUNEDGEMM " export",
+               TUNEDGEMM " merge", TUNEDGEMM " forget", TUNEDGEMM " verify");
   const ProgramResult help = shell.run(command + " --help");
   CAPTURE(command, help.output);
   CHECK(help.status == 0);
@@ -73,6 +73,8 @@ TEST_CASE("No line of a table, a sentence or an error is wider than the terminal
   const std::vector<std::pair<std::string, std::string>> expected_texts{
       {TUNEDGEMM " best", "40x24x16"},
       {TUNEDGEMM " trials" + host, "finalist"},
+      {TUNEDGEMM " show best", "config"},
+      {TUNEDGEMM " show help", "the GPU's or CPU's name"},
       {TUNEDGEMM " explain" + host, "rebuild    c++"},
       {TUNEDGEMM " explain --device host 41 24 16", "policy stored would"},
       {TUNEDGEMM " doctor", "host compiler"},

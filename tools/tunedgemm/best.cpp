@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/shared/options.h"
@@ -47,75 +49,55 @@ std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
   return winners;
 }
 
-void print_wide_table(const std::vector<WinnerWithState>& winners) {
-  Table table({{"device"},
-               {"name"},
+// The columns are in the order of their importance.
+Table table_of(const std::vector<WinnerWithState>& winners) {
+  Table table({{"device", Align::kLeft, Constant::kHeading},
                {"m x n x k"},
-               {"types"},
-               {"layout"},
-               {"epilogue"},
-               {"time", Align::kRight},
-               {"spread", Align::kRight},
-               {"95 % interval", Align::kRight},
-               {"GFLOP/s", Align::kRight},
-               {"vs naive", Align::kRight},
-               {"vs default", Align::kRight},
-               {"ties", Align::kRight},
-               {"state"},
-               {"compiler"},
-               {"tuned at (UTC)"},
+               {"types", Align::kLeft, Constant::kHeading},
                {"winner"},
-               {"remark"}});
+               {"time", Align::kRight},
+               {"name"},
+               {"spread", Align::kRight},
+               {"vs default", Align::kRight},
+               {"epilogue", Align::kLeft, Constant::kHeading},
+               {"state", Align::kLeft, Constant::kHeading},
+               {"compiler", Align::kLeft, Constant::kHeading},
+               {"rigor", Align::kLeft, Constant::kHeading},
+               {"GFLOP/s", Align::kRight},
+               {"tuned at (UTC)"},
+               {"vs naive", Align::kRight},
+               {"95 % interval", Align::kRight},
+               {"ties", Align::kRight},
+               {"remark"},
+               {"config"}});
   for (const auto& [record, state, names] : winners) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
-    table.add({record.device.name, names, extents_text(problem), types_text(problem),
-               layout_text(problem), epilogue_text(problem), time_text(us),
-               spread_text(record.measurement), interval_text(record.measurement),
-               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
-               speedup_text(record.default_us, us), std::to_string(record.ties.size()), state,
-               compiler_text(record.toolchain.compiler), record.tuned_at,
-               record.family + " " + to_text(record.config), record.remark});
+    table.add({record.device.name, extents_text(problem) + " " + layout_text(problem),
+               types_text(problem), kernel_text(record), time_text(us), names,
+               spread_text(record.measurement), speedup_text(record.default_us, us),
+               epilogue_text(problem), state, compiler_text(record.toolchain.compiler),
+               std::string(name(record.rigor)), gflops_text(flops(problem), us), record.tuned_at,
+               speedup_text(record.naive_us, us), interval_text(record.measurement),
+               std::to_string(record.ties.size()), record.remark, to_text(record.config)});
   }
-  table.print(std::cout);
+  return table;
 }
 
-// One table per device. The columns are in the order of their importance.
-void print_tables(const std::vector<WinnerWithState>& winners) {
-  std::vector<std::string> devices;
-  for (const auto& [record, state, names] : winners) {
-    if (std::find(devices.begin(), devices.end(), record.device.name) == devices.end()) {
-      devices.push_back(record.device.name);
-    }
+// A table for each device, or one with all columns.
+void print_tables(const std::vector<WinnerWithState>& winners, bool wide) {
+  if (wide) {
+    table_of(winners).print(std::cout);
+    return;
   }
-  for (const std::string& device : devices) {
-    Table table({{"device", Align::kLeft, Constant::kHeading},
-                 {"m x n x k"},
-                 {"types", Align::kLeft, Constant::kHeading},
-                 {"winner"},
-                 {"time", Align::kRight},
-                 {"name"},
-                 {"spread", Align::kRight},
-                 {"vs default", Align::kRight},
-                 {"epilogue", Align::kLeft, Constant::kHeading},
-                 {"state", Align::kLeft, Constant::kHeading},
-                 {"compiler", Align::kLeft, Constant::kHeading},
-                 {"rigor", Align::kLeft, Constant::kHeading},
-                 {"GFLOP/s", Align::kRight},
-                 {"tuned at (UTC)"}});
-    for (const auto& [record, state, names] : winners) {
-      if (record.device.name == device) {
-        const Problem& problem = record.problem;
-        const double us = record.measurement.median_us;
-        table.add({device, extents_text(problem) + " " + layout_text(problem), types_text(problem),
-                   kernel_text(record), time_text(us), names, spread_text(record.measurement),
-                   speedup_text(record.default_us, us), epilogue_text(problem), state,
-                   compiler_text(record.toolchain.compiler), std::string(name(record.rigor)),
-                   gflops_text(flops(problem), us), record.tuned_at});
-      }
-    }
-    std::cout << (device == devices.front() ? "" : "\n");
-    table.print_fitting(std::cout, line_width(STDOUT_FILENO));
+  std::map<std::string, std::vector<WinnerWithState>> by_device;
+  for (const WinnerWithState& winner : winners) {
+    by_device[winner.record.device.name].push_back(winner);
+  }
+  std::string_view separator;
+  for (const auto& [device, of_device] : by_device) {
+    std::cout << std::exchange(separator, "\n");
+    table_of(of_device).print_fitting(std::cout, line_width(STDOUT_FILENO));
   }
 }
 
@@ -124,10 +106,8 @@ ExitStatus best(const BestOptions& options) {
   const auto winners = filtered(store->winners_with_state(), options);
   if (options.json) {
     std::cout << json_text(to_json(winners), 2) << '\n';
-  } else if (options.wide && !winners.empty()) {
-    print_wide_table(winners);
-  } else {
-    print_tables(winners);
+  } else if (!winners.empty()) {
+    print_tables(winners, options.wide);
   }
   if (winners.empty()) {
     const StoreHealth health = store->health();

@@ -70,14 +70,6 @@ struct Difference {
   const WinnerWithState& either() const { return a ? *a : *b; }
 };
 
-// In the order of the view `best`.
-bool is_preferred(const WinnerWithState& left, const WinnerWithState& right) {
-  const auto key = [](const WinnerWithState& winner) {
-    return std::tuple(winner.state != "void", winner.state != "stale", winner.record.tuned_at);
-  };
-  return key(left) > key(right);
-}
-
 Winners winners_in(const std::string& file, const std::string& device, LayerList& layers) {
   const auto store = open_file_for_reading(file);
   Winners winners;
@@ -87,12 +79,7 @@ Winners winners_in(const std::string& file, const std::string& device, LayerList
       continue;
     }
     const auto key = std::pair(fingerprint(record.device), fingerprint(record.problem));
-    const auto known = winners.find(key);
-    if (known == winners.end()) {
-      winners.emplace(key, std::move(winner));
-    } else if (is_preferred(winner, known->second)) {
-      known->second = std::move(winner);
-    }
+    winners.try_emplace(key, std::move(winner));
   }
   if (winners.empty()) {
     const std::vector<std::string> warnings = store->health().warnings;

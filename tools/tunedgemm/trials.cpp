@@ -63,14 +63,6 @@ void print_table(const std::vector<TrialRecord>& trials, std::size_t width) {
   table.print_fitting(std::cout, width);
 }
 
-void print_json(const std::vector<TrialRecord>& trials) {
-  Json array = Json::array();
-  for (const TrialRecord& trial : trials) {
-    array.push_back(to_json(trial));
-  }
-  std::cout << json_text(array, 2) << '\n';
-}
-
 ExitStatus trials(const TrialsOptions& options) {
   const NamedProblem shape = shape_of_arguments(options.shape);
   const auto context = open_for_reading(options.context);
@@ -79,7 +71,7 @@ ExitStatus trials(const TrialsOptions& options) {
       context->store().trials({canonical(shape.problem), device.identity(), device.toolchain()});
   std::stable_sort(trials.begin(), trials.end(), precedes);
   if (options.json) {
-    print_json(trials);
+    std::cout << json_text(to_json(trials), 2) << '\n';
   } else if (!trials.empty()) {
     print_table(trials, options.width);
   }

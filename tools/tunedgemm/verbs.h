@@ -13,6 +13,7 @@ namespace tunedgemm::internal {
 // `status`, which must outlive the parsing.
 
 void add_best(CLI::App& app, ExitStatus& status);
+void add_show(CLI::App& app, ExitStatus& status);
 void add_explain(CLI::App& app, ExitStatus& status);
 void add_trials(CLI::App& app, ExitStatus& status);
 void add_bench(CLI::App& app, ExitStatus& status);
