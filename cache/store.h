@@ -118,7 +118,7 @@ class Store {
                 const std::vector<TrialRecord>& trials, Replace replace = Replace::kLessThorough);
 
   /// Stores one outcome before the tuning is finished, so that an interrupted tuning can be
-  /// resumed. Outcomes share a write, which renews the lease.
+  /// resumed. Outcomes are collected and written several at a time; each write renews the lease.
   void put_trial(const TuningKey& key, const TrialRecord& trial);
   /// All outcomes for the problem with this device and toolchain, the newest for each candidate.
   std::vector<TrialRecord> trials(const TuningKey& key) const;
@@ -164,8 +164,8 @@ class Store {
   std::vector<WinnerWithState> winners_with_state() const;
   /// Columns and their values as text.
   using Equal = std::vector<std::pair<std::string, std::string>>;
-  /// The rows of a view in all files, those in which the columns have these values. A row has a cell
-  /// for each column of the view, null for those that an older file lacks.
+  /// The rows of a view in all files in which the columns have these values. A row has a cell for
+  /// each column of the view, null for those that an older file lacks.
   std::vector<std::vector<Cell>> rows_of(const CacheView& view, const Equal& equal) const;
   /// Deletes the winners and trials of the keys from the file, in one transaction. A problem that
   /// has no winner left on the device also loses its request, with its calls and names. Read-only

@@ -35,8 +35,8 @@ struct StoreOptions {
   int busy_timeout_ms = 5000;
   /// kWhole reads the whole writable file, to find damage that opening it would miss.
   enum class Examination { kQuick, kWhole } examination = Examination::kQuick;
-  /// Finds the families whose current templates decide whether a stored winner is void. If it is
-  /// empty, the registered families are used.
+  /// Returns the family of that name. A stored winner is void if its family's template has changed
+  /// since. If this function is empty, the registered families are used.
   std::function<const Family*(std::string_view name)> find_family;
 };
 

@@ -138,7 +138,7 @@ void Screening::announce() {
   task_.evaluator.compile_ahead(candidates);
 }
 
-// The first announced candidate that is compiled, else the first.
+// The first of the next kMostAskedFor announced candidates that is compiled, else the first.
 SelectedCandidate Screening::take_next() {
   const auto end = announced_.begin() + std::min(std::ssize(announced_), kMostAskedFor);
   auto next = std::find_if(announced_.begin(), end, [&](const SelectedCandidate& selected) {

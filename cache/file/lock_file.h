@@ -1,6 +1,7 @@
 #pragma once
 
-// LockFile: "<database>.lock", a lock beside SQLite's own. Private to cache.
+// LockFile: "<database>.lock", a lock beside SQLite's own. Private to cache. It is not the lease
+// that keeps two processes from tuning the same problem, which is a row (tables/lease_rows.cpp).
 //
 // Writers queue at the lock file: each locks the file, then asks SQLite for the write lock, and
 // unlocks the file once it has the write lock. Without the queue, a process that writes

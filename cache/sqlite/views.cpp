@@ -29,7 +29,8 @@ constexpr std::array kRigors{Rigor::kModel, Rigor::kQuick, Rigor::kNormal, Rigor
 
 constexpr const char* kShape = "p.m, p.n, p.k, p.batch, p.types, p.layout, p.epilogue";
 
-// The state of the winner w with the config c on the device d. Only this expression decides it.
+// The state of the winner w with the config c on the device d, in every view. Garbage collection
+// (archive_gc.cpp) has tests of its own for void and replaced winners.
 std::string state() {
   const std::string confirmed = std::to_string(static_cast<int>(Rigor::kNormal));
   return R"sql(

@@ -50,7 +50,7 @@ bool is_alive(const LeaseRow& row) {
   return alive == Liveness::kAlive || (alive == Liveness::kUnknown && is_recent);
 }
 
-// The candidate in flight, if there is one.
+// Records the candidate in flight, if there is one, as crashed.
 void reject_as_crashed(sqlite::Connection& connection, const LeaseRow& row) {
   if (row.family.empty()) {
     return;

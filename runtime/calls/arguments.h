@@ -3,6 +3,7 @@
 // Converts the arguments of the C API to checked values. Only this file interprets numbers, struct
 // sizes and text from callers. An invalid argument is refused with a sentence that names the
 // argument, its value and the valid values. All functions throw CallError(kInvalidArgument).
+// context/call_key.h then translates a tunedgemm_problem to a Problem.
 
 #include <optional>
 #include <string>

@@ -86,7 +86,7 @@ class PlanMaker {
 
   /// For a kernel that was tuned for another M: the share of time that it is expected to take
   /// longer than the winner that a tuning would find. Ranks the problem's candidates, which takes
-  /// milliseconds, unless the caller has them ranked.
+  /// milliseconds, unless the caller passes them as `ranked`.
   double expected_loss(const Plan& plan);
   double expected_loss(const Plan& plan, std::span<const Instance> ranked);
   /// One line for people, which lives as long as the plan. For a kernel that was tuned for another

@@ -1,7 +1,7 @@
 #pragma once
 
 // Policy: how to handle a cache miss. It says who may make a kernel while the call waits, and which
-// stored kernels are good enough to make none.
+// stored kernels are so good that none is made.
 
 #include <cstdint>
 #include <limits>

@@ -1,8 +1,9 @@
 #pragma once
 
 // RecentPlans: provisional plans that are not kept for the life of the context, because it has many
-// of them already. When there are too many, or when one may have a winner, all are dropped and made
-// again at their next call. A caller holds its plan while it runs.
+// of them already. When there are too many, or when a winner may have been stored for one of their
+// problems, all are dropped; a later call makes its plan again. A caller holds its plan while it
+// runs.
 //
 // Thread-safe.
 

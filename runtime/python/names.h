@@ -1,6 +1,7 @@
 #pragma once
 
-// The values of arguments that Python programs name by a word.
+// Python programs pass some arguments as words, such as "relu". These functions return the C API's
+// values for them.
 
 #include <string>
 #include <string_view>

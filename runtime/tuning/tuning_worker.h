@@ -38,9 +38,10 @@ class TuningWorker {
   TuningWorker& operator=(const TuningWorker&) = delete;
 
   /// Tunes the key's problem on the key's device. The worker puts the record into the store; the
-  /// result has no record. Precondition: this process does not hold its lease. Throws
-  /// std::system_error if the command does not start a worker. Throws DeviceError if the worker
-  /// cannot open the device, or if it reports a DeviceError that it survives.
+  /// result has no record. Precondition: this process does not hold the key's lease, because the
+  /// worker takes it. Throws std::system_error if the command does not start a worker. Throws
+  /// DeviceError if the worker cannot open the device, or if it reports a DeviceError that it
+  /// survives.
   TuneResult tune(const TuningKey& key, const TuneOptions& options);
 
  private:

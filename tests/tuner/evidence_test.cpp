@@ -100,7 +100,7 @@ TuneOptions small_budget(std::mt19937_64& random) {
   return options;
 }
 
-// Makes the device randomly noisy, from an idle machine to a very busy one.
+// Makes the device as noisy as a random machine, which may be idle or very busy.
 void disturb(SimulatedDevice& device, std::mt19937_64& random) {
   device.noise = one_of(random, std::array{0.0, 0.002, 0.01, 0.04, 0.15});
   device.outlier_probability = one_of(random, std::array{0.0, 0.0, 0.06, 0.3});

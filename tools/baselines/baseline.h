@@ -44,7 +44,7 @@ std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not);
 /// f32, and fp8 only in layout "nt".
 std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not);
 
-/// Supports f32 and f64 without bias and activation, with the given number of threads. OpenBLAS
+/// Supports f32 and f64 without bias and activation. Uses the given number of threads. OpenBLAS
 /// picks its kernels when it is loaded, by $OPENBLAS_CORETYPE or by the CPU that it detects.
 std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not);
 

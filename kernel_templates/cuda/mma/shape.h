@@ -23,7 +23,7 @@ enum class Products {
   kEmulated,  // f32 as three bf16
   kAsF16,     // fp8 as f16
 };
-// Whether fp8 can be multiplied directly. Otherwise the kernel converts fragments to f16. Before
+// Whether the kernel multiplies fp8 directly. Otherwise it converts fragments to f16. Before
 // sm_89 there is no fp8 instruction. On sm_90 and sm_100 the compiler replaces it with two f16
 // instructions, and converts a fragment again for each of them.
 TUNEDGEMM_CONSTEXPR bool multiplies_fp8(int arch) {
@@ -111,9 +111,9 @@ struct Shape {
                kOtherRegisters <=
            kMostRegisters;
   }
-  // An estimate of the register pressure. The compiler keeps elements in flight in registers. If a
-  // tile takes many copies, the compiler keeps their addresses and limits in registers, too.
-  // Precondition: warps() > 0.
+  // An estimate of the register pressure. Elements that cp.async cannot copy are in registers
+  // between their load and their store to shared memory. If a thread makes many copies for a tile,
+  // the compiler keeps their addresses and bounds in registers, too. Precondition: warps() > 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
     const int of_k = steps() > 1 ? steps() : 1;
     int in_flight = 0, held = 0;

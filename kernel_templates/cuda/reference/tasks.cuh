@@ -28,8 +28,8 @@ struct FillTask {
   long long copies, copy_bytes;
 };
 
-// The elements of D that are compared: every row_step-th row, counted over the whole batch, and
-// every column_step-th column.
+// The elements of D that are compared: from first_row on every row_step-th row, counted over the
+// whole batch, and from first_column on every column_step-th column.
 struct Sampling {
   long long first_row, row_step, rows;
   long long first_column, column_step, columns;

@@ -21,6 +21,8 @@ namespace {
 //   layers   2026-11-25  925 sets of configs of ten layers
 //   models   2026-11-26  84 problems of a Llama and a GPT-2
 //
+// The comment of a constant begins with the name of its fit.
+//
 // Bandwidths of an SM, in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;     // the hardware's
 constexpr double kL2BytesPerCycle = 78;          // all: when all SMs load; more if fewer do
@@ -46,7 +48,7 @@ constexpr double kClaimOfClusterId = 550;               // all
 constexpr double kSplitKReduction = 3000;               // drawn
 constexpr double kSplitKReductionOfAccumulator = 0.25;  // all
 
-// Factors of copies.
+// The time of copies.
 // layers: products and copies overlap, except for this fraction of the shorter time.
 constexpr double kOverlapLoss = 0.08;
 // rows: a copied line straddles two cache lines. The best of the first 16 configs is within 0.2 %
@@ -54,8 +56,8 @@ constexpr double kOverlapLoss = 0.08;
 constexpr double kStraddleSlowdown = 2;
 // layers: the CTAs of a cluster wait for one another although each reads a different part of an
 // operand from memory. The slowdown, for each doubling of the CTAs, is largest if two clusters read
-// each part: 4096 x 4096 with 279 rows, bf16 nt, tile 64 x 144, takes 19.3 us with clusters along
-// the 4096, 16.6 us without clusters, and 15.5 us with clusters across.
+// each part: 279 x 4096 x 4096, bf16 nt, tile 64 x 144, takes 19.3 us with clusters along the
+// dimension of D that is 4096, 16.6 us without clusters, and 15.5 us with clusters along the other.
 constexpr double kCoupledSlowdown = 1.4;
 // layers: gpc_aware in one wave, in which all CTAs begin together, and in several.
 constexpr double kGpcAwareInOneWave = 0.8, kGpcAwareInWaves = 0.97;

@@ -48,8 +48,8 @@ struct WgmmaShape : wgmma::Shape, wgmma::OtherKnobs {
 
 Config config_of(const WgmmaShape& shape);
 
-/// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
-/// static_asserts of the kernel. Takes the requested problem, which the sentence describes.
+/// Why the kernel cannot compute the problem with this shape; empty if it can. The kernel asserts
+/// most of these conditions, too. Takes the requested problem, which the sentence describes.
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);
 
 /// The stages that fit into shared memory, at most `most`.

@@ -35,7 +35,7 @@ bool asks_for_gpcs(const Instance& instance) {
 }
 
 // Stores a winner that satisfies the predicate in the context's cache, and creates its plan on the
-// default stream. Each user has different operands.
+// default stream. Each user, such as a thread or a branch of a graph, has different operands.
 struct PlannedWinner {
   PlannedWinner(Context& of, bool (*is_wanted)(const Instance&)) : context(of) {
     const CanonicalProblem canonical_problem =

@@ -204,7 +204,8 @@ TEST_CASE("The kernel for an M that was not tuned is chosen by the times of anot
     REQUIRE(
         context->store().put(record, instance.source(), std::get<Binary>(compiled), trials).stored);
   };
-  // The winner of the nearer M was kept, though the other kernel was measured to be faster there.
+  // At M = 8, `near` is stored as the winner although `far` was measured faster. A call at M = 9
+  // must run `far`.
   store_winner(8, near, 10, {timed(near, 10), timed(far, 1)});
   store_winner(64, far, 1000, {timed(far, 1000), timed(near, 10000)});
   const Plan& plan = context->plan(HostCall(9, 17, 64).checked(), {});

@@ -259,7 +259,7 @@ TEST_CASE("Policy fail for one call refuses a problem that has run without a win
   context->plan(call.checked(), {});
   CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail), CallError);
   CHECK_NOTHROW(context->plan(call.checked(), {}, Policy::kStored));
-  // No loss is accepted: only policies tune and compile know it.
+  // The accepted loss has no effect: only policies tune and compile use it.
   CHECK_THROWS_AS(context->plan(call.checked(), {}, Policy::kFail, "", 100), CallError);
 }
 

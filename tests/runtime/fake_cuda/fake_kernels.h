@@ -1,8 +1,8 @@
 #pragma once
 
-// The library's kernels as loops on the CPU; the host's verifier replaces the verifier's kernels. A
-// fake cubin names a kernel and its defines. The result depends only on the cubin and on the
-// launch's arguments.
+// The library's kernels as loops on the CPU. The functions of the host's verifier replace the
+// kernels of the CUDA verifier. A fake cubin names a kernel and its defines. The result depends
+// only on the cubin and on the launch's arguments.
 
 #include <cstdint>
 #include <map>

@@ -61,7 +61,7 @@ void SimulatedDevice::compile_ahead(std::span<const Instance> candidates) {
   }
 }
 
-// Begins every compilation for which a compiler is free at that time.
+// Begins every compilation for which a compiler is free by that time.
 void SimulatedDevice::compile_until(double time) {
   while (compilers > 0 && !to_compile_.empty()) {
     double& free_at = *std::min_element(free_at_.begin(), free_at_.end());
