@@ -22,7 +22,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 // Time for a sample: a machine with two cores compiles about 8 kernels per second.
-constexpr std::chrono::seconds kSampleTime{20};
+constexpr std::chrono::seconds kSampleTime{60};
 constexpr std::chrono::seconds kFullTime{300};
 constexpr std::size_t kSamplesOfArchitecture = 24;
 
