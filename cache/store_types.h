@@ -175,7 +175,7 @@ struct CacheView {
 };
 std::vector<CacheView> views_for_people();
 
-/// A value in a row of a view; monostate is null. No view has blobs.
+/// A value in a row; monostate is null. Tables have blobs, views have none.
 using Cell =
     std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
 

@@ -21,6 +21,8 @@
 #include <variant>
 #include <vector>
 
+#include "cache/store_types.h"
+
 namespace tunedgemm::internal {
 
 /// Waits for other processes by polling. Not thread-safe.
@@ -58,8 +60,7 @@ class Error : public std::runtime_error {
 };
 
 /// A column's value.
-using Value =
-    std::variant<std::monostate, std::int64_t, double, std::string, std::vector<std::byte>>;
+using Value = Cell;
 
 /// A column's name and value; enumerators are stored as their numbers.
 struct Column {
