@@ -197,14 +197,17 @@ NamedProblem shape_of_arguments(std::vector<Field> fields) {
   return to_named_problem(fields);
 }
 
+bool is_extent(const Field& field) {
+  return contains(kExtents, field.name);
+}
+
 std::vector<NamedProblem> shapes_of(const std::vector<Field>& fields, const std::string& list) {
   if (list.empty()) {
     return {shape_of_arguments(fields)};
   }
   if (!fields.empty()) {
-    const bool is_extent = contains(kExtents, fields.front().name);
-    throw std::invalid_argument((is_extent ? "" : "--") + fields.front().name + " " +
-                                fields.front().value +
+    const Field& first = fields.front();
+    throw std::invalid_argument((is_extent(first) ? "" : "--") + first.name + " " + first.value +
                                 " cannot be combined with --list, whose lines set it");
   }
   return read_shape_list(list);

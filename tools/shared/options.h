@@ -57,6 +57,8 @@ void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
 /// to_named_problem().
 NamedProblem shape_of_arguments(std::vector<Field> fields);
 
+/// Whether the field is M, N or K.
+bool is_extent(const Field& field);
 /// The shapes of a list, or without one the shape of the arguments. Throws std::invalid_argument if
 /// both are given, and as read_shape_list() and shape_of_arguments().
 std::vector<NamedProblem> shapes_of(const std::vector<Field>& fields, const std::string& list);

@@ -48,9 +48,6 @@ struct BenchOptions {
 
 std::vector<NamedProblem> shapes_to_race(const BenchOptions& options) {
   const std::vector<Field>& fields = options.shape;
-  const auto is_extent = [](const Field& field) {
-    return field.name == "m" || field.name == "n" || field.name == "k";
-  };
   const auto extent = std::find_if(fields.begin(), fields.end(), is_extent);
   const bool is_swept = !options.sizes.empty() || !options.sweep.empty();
   if (extent != fields.end() && (is_swept || !options.list.empty())) {
