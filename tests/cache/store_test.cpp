@@ -323,7 +323,9 @@ TEST_CASE("The neighbours of a problem are the winners nearest in size") {
   constexpr int kProblems = 300;
   std::mt19937_64 random(test_seed());
   const auto any_problem = [&] {
-    const auto extent = [&] { return std::int64_t{1} << (4 + random() % 9) | random() % 8; };
+    const auto extent = [&] {
+      return static_cast<std::int64_t>(std::uint64_t{1} << (4 + random() % 9) | random() % 8);
+    };
     return canonical(make_problem(extent(), extent(), extent(), DataType::kF16, DataType::kF16,
                                   DataType::kF16, "nt"));
   };

@@ -140,7 +140,7 @@ TEST_CASE("A batched call reads nothing between the matrices of padded operands"
   device.copy_to_host(result.data(), d->data(), 2 * kBytes);
   std::mt19937_64 random(seed);
   int wrong = 0;
-  for (int sample = 0; sample < 4000; ++sample) {
+  for (std::size_t sample = 0; sample < 4000; ++sample) {
     const std::size_t batch_index = sample % 2, row = random() % kSize, column = random() % kSize;
     int sum = 0;
     for (std::size_t inner = 0; inner < kSize; ++inner) {

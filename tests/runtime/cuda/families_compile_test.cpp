@@ -51,8 +51,9 @@ Config choose(const Family& family, const Problem& problem, const std::vector<Co
 }
 
 // One sample of each family and element type, for an architecture chosen at random.
-std::vector<Sample> draw_round(Choice choice, Random& random, std::span<const int> architectures) {
-  std::vector<Sample> samples;
+std::vector<CompileSample> draw_round(Choice choice, Random& random,
+                                      std::span<const int> architectures) {
+  std::vector<CompileSample> samples;
   for (const Family* family : families("cuda")) {
     for (const TypeCase& types : all_type_cases()) {
       const int arch = architectures[random() % architectures.size()];
@@ -121,16 +122,16 @@ TEST_CASE("a family's best predicted configs compile for every architecture and 
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   Random random(1);
   const auto never = SteadyClock::time_point::max();
-  std::vector<Sample> samples;
+  std::vector<CompileSample> samples;
   for (const int arch : kArchitectures) {
-    std::vector<Sample> round =
+    std::vector<CompileSample> round =
         draw_round(Choice::kBestPredicted, random, std::span(&arch, std::size_t{1}));
-    std::ranges::shuffle(round, random);
+    std::shuffle(round.begin(), round.end(), random);
     // The first config of each family comes first, then the others.
-    std::ranges::stable_partition(
-        round, [&, seen = std::set<std::string_view>()](const Sample& sample) mutable {
-          return seen.insert(sample.family->name()).second;
-        });
+    std::set<std::string_view> seen;
+    std::stable_partition(round.begin(), round.end(), [&](const CompileSample& sample) {
+      return seen.insert(sample.family->name()).second;
+    });
     round.resize(std::min(round.size(), kSamplesOfArchitecture));
     samples.insert(samples.end(), round.begin(), round.end());
   }

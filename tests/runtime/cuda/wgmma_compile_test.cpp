@@ -24,8 +24,8 @@ Config config_of(int block_m, int block_n, int consumers, int line_elements) {
                        {"prefetch", 2}});
 }
 
-Sample sample_of(DataType type, std::string_view layout, const Config& config,
-                 Numerics numerics = Numerics::kIeee) {
+CompileSample sample_of(DataType type, std::string_view layout, const Config& config,
+                        Numerics numerics = Numerics::kIeee) {
   const DataType d = is_fp8(type) ? DataType::kF16 : type == DataType::kS8 ? DataType::kS32 : type;
   Problem problem = make_problem(2048, 2048, 2048, type, type, d, layout);
   problem.numerics = numerics;
@@ -37,7 +37,7 @@ Sample sample_of(DataType type, std::string_view layout, const Config& config,
 TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and do not spill",
           "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
-  std::vector<Sample> samples;
+  std::vector<CompileSample> samples;
   for (const int swap_ab : {0, 1}) {
     for (const auto& [block_m, block_n, consumers, split_k] : {std::tuple(128, 200, 2, 1),
                                                                {128, 248, 2, 1},
@@ -76,7 +76,7 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
   samples.push_back(
       sample_of(DataType::kE4M3, "nt", promoted.set("in_flight", 0), Numerics::kPromoted));
   samples.back().problem.beta = ScalarClass::kOther;
-  for (const Sample& sample : samples) {
+  for (const CompileSample& sample : samples) {
     INFO(text_of(sample));
     REQUIRE(refusal(*sample.family, sample.problem, sample.config, limits_of(90)) == "");
   }
@@ -90,8 +90,8 @@ TEST_CASE("wgmma refuses by static_assert widths that its 8-bit products or copi
           "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
   const Config whole = config_of(128, 32, 2, 128);
-  for (const Sample& sample : {sample_of(DataType::kS8, "nt", whole),
-                               sample_of(DataType::kE4M3, "nn", whole, Numerics::kFast)}) {
+  for (const CompileSample& sample : {sample_of(DataType::kS8, "nt", whole),
+                                      sample_of(DataType::kE4M3, "nn", whole, Numerics::kFast)}) {
     INFO(text_of(sample));
     Config between = sample.config;
     between.set("block_n", 24);

@@ -18,7 +18,7 @@ struct Compiled {
   std::int64_t spill_bytes = 0;
 };
 
-Compiled compile_sample(const cuda::Nvrtc& nvrtc, const Sample& sample) {
+Compiled compile_sample(const cuda::Nvrtc& nvrtc, const CompileSample& sample) {
   const DeviceLimits limits = limits_of(sample.arch);
   const auto compiled = nvrtc.compile(
       instance_of(*sample.family, sample.problem, sample.config, limits).source(), sample.arch);
@@ -55,12 +55,12 @@ DeviceLimits limits_of(int arch) {
   return limits;
 }
 
-std::string text_of(const Sample& sample) {
+std::string text_of(const CompileSample& sample) {
   return to_text(Candidate{sample.family, sample.config}) + " sm_" + std::to_string(sample.arch) +
          "\n" + to_text(sample.problem);
 }
 
-CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
+CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<CompileSample>& samples,
                           std::chrono::steady_clock::time_point end) {
   CompileReport report;
   std::vector<std::string> failures;

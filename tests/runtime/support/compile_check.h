@@ -20,20 +20,20 @@ inline constexpr std::array kArchitectures{80, 86, 89, 90, 100, 103, 120};
 DeviceLimits limits_of(int arch);
 
 /// A candidate to compile.
-struct Sample {
+struct CompileSample {
   const Family* family = nullptr;
   int arch = 0;
   Problem problem;
   Config config;
 };
-std::string text_of(const Sample& sample);
+std::string text_of(const CompileSample& sample);
 
 struct CompileReport {
   std::size_t compiled = 0, spilling = 0;
 };
 
 /// Compiles samples until `end`. Reports the samples that fail, and those that spill.
-CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<Sample>& samples,
+CompileReport compile_all(const cuda::Nvrtc& nvrtc, const std::vector<CompileSample>& samples,
                           std::chrono::steady_clock::time_point end);
 
 /// The source with another value for one of its macros.
