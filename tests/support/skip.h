@@ -13,7 +13,7 @@ void note_skip(std::string_view reason);
 /// Whether a child of a process with threads can allocate. With a sanitizer it may hang if a thread
 /// of the parent was allocating, or starting, at that moment: unlike malloc, the sanitizers'
 /// allocators do not take their locks before fork().
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TUNEDGEMM_SANITIZED
 inline constexpr bool kCanForkBesideThreads = false;
 #else
 inline constexpr bool kCanForkBesideThreads = true;

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TUNEDGEMM_SANITIZED
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
