@@ -1,5 +1,6 @@
 // tunedgemm order: shows the order in which a config computes the tiles of D, and the parts of A
-// and B that each wave reads.
+// and B that each wave reads. In C++, because the order comes from the code that kernels include
+// (tile_order.h); tools/plot draws its JSON.
 
 #include <unistd.h>
 
