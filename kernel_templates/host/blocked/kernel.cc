@@ -25,7 +25,7 @@
 // accumulator type. Tiles that reach beyond a matrix are padded with zeros.
 //
 // If K is longer than block_k, partial tiles are kept in scratch between the blocks. Every
-// accumulator adds the same products in the same order, whatever the number of threads.
+// accumulator adds its products one after the other in the order of K, whatever the config.
 //
 // Cost: 1 + tile_n + tile_m * tile_n vector registers. Scratch per thread, in accumulators: block_m
 // * block_k + block_k * panel + block_m * block_n.
@@ -287,12 +287,12 @@ inline void multiply_and_pack(Accumulators& accumulators, const Accumulator* a,
 inline void multiply_and_pack(Accumulators&, const Accumulator*, const void*, long long, long long,
                               Accumulator*) {}
 
-inline void add_tile(Accumulators& accumulators, const Accumulator* tile) {
+inline void load_tile(Accumulators& accumulators, const Accumulator* tile) {
 #pragma GCC unroll 32
   for (int m = 0; m < kTileM; ++m) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      accumulators[m][v] += load(tile + m * kTileN + v * kLanes);
+      accumulators[m][v] = load(tile + m * kTileN + v * kLanes);
     }
   }
 }
@@ -345,15 +345,13 @@ inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n
     Accumulator* partial_tile = job.partial_tiles + tile * kTileM * kTileN;
     Accumulators accumulators = {};
     if (!job.first_of_k) {
-      prefetch(partial_tile, kTileM * kTileN);
+      load_tile(accumulators, partial_tile);
+      prefetch(partial_tile + kTileM * kTileN, kTileM * kTileN);  // of the next tile
     }
     if (packs_while_multiplying && tile == 0) {
       multiply_and_pack(accumulators, job.packed_a, source, ldb, job.k.count, job.packed_b);
     } else {
       multiply_packed(job, source, n0, static_cast<int>(tile), accumulators);
-    }
-    if (!job.first_of_k) {
-      add_tile(accumulators, partial_tile);
     }
     if (!job.last_of_k) {
       store_tile(partial_tile, accumulators);
