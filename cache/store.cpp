@@ -363,20 +363,20 @@ void Store::forget_binary(const Source& source, const Toolchain& toolchain, int 
   });
 }
 
-std::string Store::find_probe(std::string_view key) const {
+std::string Store::find_note(std::string_view name) const {
   return no_throw(*archive_, [&] {
     std::string text;
     archive_->read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
-      text = internal::find_probe(connection, std::string(key));
+      text = internal::find_note(connection, std::string(name));
       return !text.empty();
     });
     return text;
   });
 }
 
-void Store::put_probe(std::string_view key, std::string_view text) {
+void Store::put_note(std::string_view name, std::string_view text) {
   no_throw(*archive_, [&] {
-    archive_->write(work_of(set_probe, std::string(key), std::string(text)),
+    archive_->write(work_of(set_note, std::string(name), std::string(text)),
                     Archive::Otherwise::kWriteLater);
   });
 }

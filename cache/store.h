@@ -136,10 +136,12 @@ class Store {
   /// another PID namespace or on another machine, takes over after 15 minutes without a renewal.
   Lease acquire(const TuningKey& key, double wait_seconds);
 
-  /// The stored result of measuring launches on one piece of hardware (Device::probe). The key
-  /// names the hardware. Empty if nothing is stored.
-  std::string find_probe(std::string_view key) const;
-  void put_probe(std::string_view key, std::string_view text);
+  /// A text under a name; empty if nothing is stored. "probe ..." has what launches measured on one
+  /// piece of hardware (Device::probe), which exports leave out, since devices with equal
+  /// identities may differ in it. "accumulation class of ..." has the class of invariant problems
+  /// (StoredWinners::find).
+  std::string find_note(std::string_view name) const;
+  void put_note(std::string_view name, std::string_view text);
 
   /// Records a problem without a tuned winner and adds to its calls. Does so in memory, without
   /// I/O, so it may be called during stream capture. The next write to the file includes the

@@ -16,6 +16,8 @@ struct DeviceLimits {
   // GPUs
   int arch = 0;      ///< compute capability, major * 10 + minor: 80, 89, 90, 100, 120
   int sm_count = 0;  ///< 0: no GPU
+  /// The CTAs that a launch may have, so that it leaves the other SMs alone; 0: any number.
+  std::int64_t most_ctas = 0;
   int max_threads_per_block = 1024;
   int max_threads_per_sm = 2048;
   int registers_per_sm = 65536;

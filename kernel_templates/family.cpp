@@ -34,7 +34,42 @@ std::string number(Enum value) {
   return std::to_string(static_cast<int>(value));
 }
 
+// The part of the device that the problem may use.
+DeviceLimits within_sm_limit(const Problem& problem, DeviceLimits limits) {
+  if (problem.sm_limit > 0 && limits.is_gpu()) {
+    limits.most_ctas = problem.sm_limit;
+    limits.sm_count = static_cast<int>(std::min<std::int64_t>(limits.sm_count, problem.sm_limit));
+    limits.gpc_of_sm.clear();  // which SMs the other kernels leave free is unknown
+  }
+  return limits;
+}
+
+std::string why_not_class(const Candidate& candidate, const Problem& problem,
+                          const DeviceLimits& limits) {
+  const AccumulationClass wanted = accumulation_class(problem, limits);
+  const AccumulationClass given = accumulation_class(candidate, problem, limits);
+  return problem.invariant == 0 || (given == wanted && wanted != AccumulationClass::kNone)
+             ? ""
+             : "invariant=1 needs a kernel of the accumulation class " + std::string(name(wanted)) +
+                   ", and this one is of " + std::string(name(given));
+}
+
+std::string why_not_grid(const Launch& launch, const DeviceLimits& limits) {
+  const std::int64_t ctas = std::max<std::int64_t>(
+      std::int64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2], launch.prologue.grid);
+  return limits.most_ctas == 0 || ctas <= limits.most_ctas
+             ? ""
+             : "sm_limit=" + std::to_string(limits.most_ctas) + " is less than the " +
+                   std::to_string(ctas) + " CTAs that this config launches at once";
+}
+
 }  // namespace
+
+std::string_view name(AccumulationClass accumulation_class) {
+  constexpr std::string_view kNames[] = {"none", "in_order", "mma", "wgmma"};
+  const auto number = static_cast<std::size_t>(accumulation_class);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
+}
 
 Family::Family(std::string_view name, std::string_view backend, std::string_view file,
                std::vector<Knob> knobs)
@@ -232,7 +267,31 @@ std::vector<Config> Family::search_space(const Problem&, const DeviceLimits&) co
   }
 }
 
-std::vector<Instance> Family::candidates(const Problem& problem, const DeviceLimits& limits) const {
+Instantiation Family::instantiate(const Problem& problem, const Config& config,
+                                  const DeviceLimits& limits) const {
+  const bool is_limited = problem.sm_limit > 0 && limits.most_ctas != problem.sm_limit;
+  Instantiation made = is_limited ? make_instance(problem, config, within_sm_limit(problem, limits))
+                                  : make_instance(problem, config, limits);
+  if (!made || (problem.invariant == 0 && problem.sm_limit == 0)) {
+    return made;
+  }
+  if (std::string why = why_not_class(made->candidate, problem, limits); !why.empty()) {
+    return why;
+  }
+  if (std::string why = why_not_grid(made->launch, within_sm_limit(problem, limits));
+      !why.empty()) {
+    return why;
+  }
+  return made;
+}
+
+AccumulationClass Family::accumulation_class(const Problem&, const DeviceLimits&) const {
+  return AccumulationClass::kNone;
+}
+
+std::vector<Instance> Family::candidates(const Problem& problem,
+                                         const DeviceLimits& device_limits) const {
+  const DeviceLimits limits = within_sm_limit(problem, device_limits);
   const std::vector<Config> space = search_space(problem, limits);
   std::vector<Instance> legal;
   legal.reserve(space.size());
@@ -242,6 +301,20 @@ std::vector<Instance> Family::candidates(const Problem& problem, const DeviceLim
     }
   }
   return legal;
+}
+
+std::string Family::why_no_candidate(const Problem& problem,
+                                     const DeviceLimits& device_limits) const {
+  const DeviceLimits limits = within_sm_limit(problem, device_limits);
+  std::string first;
+  for (const Config& config : search_space(problem, limits)) {
+    const Instantiation made = instantiate(problem, config, limits);
+    if (made) {
+      return "";
+    }
+    first = first.empty() ? made.why_not() : first;
+  }
+  return first.empty() ? "it has no config for this problem" : first;
 }
 
 std::string to_text(const Candidate& candidate) {
@@ -267,6 +340,34 @@ Instantiation instantiate(const Problem& problem, const Candidate& candidate,
   return candidate.family->instantiate(problem, candidate.config, limits);
 }
 
+AccumulationClass accumulation_class(const Problem& problem, const DeviceLimits& limits) {
+  AccumulationClass last = AccumulationClass::kNone;
+  for (const Family* family : families(limits.backend)) {
+    last = std::max(last, family->accumulation_class(problem, limits));
+  }
+  return last;
+}
+
+AccumulationClass accumulation_class(const Candidate& candidate, const Problem& problem,
+                                     const DeviceLimits& limits) {
+  // Sums of integers have the same bits in any order.
+  const bool splits = candidate.config.find("split_k").value_or(1) > 1 &&
+                      accumulator(problem.a.type, problem.b.type) != DataType::kS32;
+  return splits ? AccumulationClass::kNone : candidate.family->accumulation_class(problem, limits);
+}
+
+std::string why_no_candidate(const Problem& problem, const DeviceLimits& limits) {
+  std::string last = "there is no family for " + limits.backend;
+  for (const Family* family : families(limits.backend)) {
+    const std::string why = family->why_no_candidate(problem, limits);
+    if (why.empty()) {
+      return "";
+    }
+    last = std::string(family->name()) + ": " + why;
+  }
+  return "no kernel computes " + to_text(problem) + ". " + last;
+}
+
 std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits) {
   std::vector<Instance> ranked;
   for (const Family* family : families(limits.backend)) {
@@ -283,7 +384,7 @@ std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimi
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits) {
   std::vector<Instance> ranked = ranked_candidates(problem, limits);
   if (ranked.empty()) {
-    throw std::logic_error("no family computes " + to_text(problem));
+    throw std::invalid_argument(why_no_candidate(problem, limits));
   }
   return std::move(ranked.front());
 }

@@ -36,6 +36,17 @@ struct Knob {
 
 class Family;
 
+/// How a kernel adds up the products of an element of D. Two kernels of one class give an element
+/// the same bits if types, numerics and architecture are equal, whatever their tiles, stages and
+/// schedules. Stored on disk: never renumber. A kernel whose bits change gets a new class.
+enum class AccumulationClass : std::int32_t {
+  kNone = 0,     ///< split-K: the order of the sums depends on the config
+  kInOrder = 1,  ///< fused multiply-adds in the order of K
+  kMma = 2,      ///< mma.sync, and wgmma of f16, bf16 and s8, which gives the same bits
+  kWgmma = 3,    ///< wgmma of tf32 and fp8
+};
+std::string_view name(AccumulationClass accumulation_class);
+
 struct Candidate {
   const Family* family = nullptr;
   Config config;
@@ -117,15 +128,26 @@ class Family {
   const std::string& fingerprint() const { return text().fingerprint; }
 
   /// The kernel with this config for this problem and device, or a sentence that says why the
-  /// kernel cannot run or would compute a wrong result. Refuses unknown and missing knobs.
-  virtual Instantiation instantiate(const Problem& problem, const Config& config,
-                                    const DeviceLimits& limits) const = 0;
+  /// kernel cannot run or would compute a wrong result. Refuses unknown and missing knobs, a
+  /// kernel of another class if the problem is invariant, and more CTAs than its sm_limit.
+  Instantiation instantiate(const Problem& problem, const Config& config,
+                            const DeviceLimits& limits) const;
+
+  /// The class of this family's kernels without split-K; kNone if it has none for the types and
+  /// numerics of the problem on this device. Depends on nothing else.
+  virtual AccumulationClass accumulation_class(const Problem& problem,
+                                               const DeviceLimits& limits) const;
 
   /// The instances that a search should consider for this problem, in a fixed order, without
   /// duplicates.
   std::vector<Instance> candidates(const Problem& problem, const DeviceLimits& limits) const;
+  /// What the first of them lacks, if none is legal; else empty.
+  std::string why_no_candidate(const Problem& problem, const DeviceLimits& limits) const;
 
  protected:
+  /// The Instance of instantiate(), within `limits` alone.
+  virtual Instantiation make_instance(const Problem& problem, const Config& config,
+                                      const DeviceLimits& limits) const = 0;
   /// The configs that candidates() instantiates, in the same order and without duplicates. May
   /// include configs that instantiate() refuses. The default is every combination of the knob
   /// values.
@@ -198,11 +220,23 @@ const Family* find_family(std::string_view name);
 Instantiation instantiate(const Problem& problem, const Candidate& candidate,
                           const DeviceLimits& limits);
 
+/// The class that all candidates of an invariant problem have: the last in the enumeration that
+/// any family has for the types and numerics on this device. kNone if there is none.
+AccumulationClass accumulation_class(const Problem& problem, const DeviceLimits& limits);
+/// The class of one candidate for a problem.
+AccumulationClass accumulation_class(const Candidate& candidate, const Problem& problem,
+                                     const DeviceLimits& limits);
+
+/// Why no family has a candidate: what the most capable family refuses. Empty if there is one, as
+/// for each well-formed problem with M, N, batch >= 1, unless it is invariant or has an sm_limit.
+std::string why_no_candidate(const Problem& problem, const DeviceLimits& limits);
+
 /// The candidates of all families for the problem, best predicted first, with ties in the families'
-/// order. Not empty for a well-formed problem with M, N, batch >= 1 on a supported device.
+/// order.
 std::vector<Instance> ranked_candidates(const Problem& problem, const DeviceLimits& limits);
 
-/// The best predicted candidate. Throws std::logic_error if there is none.
+/// The best predicted candidate. Throws std::invalid_argument with why_no_candidate() if there is
+/// none.
 Instance default_candidate(const Problem& problem, const DeviceLimits& limits);
 
 }  // namespace tunedgemm::internal

@@ -155,7 +155,8 @@ std::optional<double> distance(const Problem& left, const Problem& right) {
   return size_difference(left.m, right.m) + size_difference(left.n, right.n) +
          size_difference(left.k, right.k) + size_difference(left.batch, right.batch) +
          (same_alignment(left, right) ? 0 : 1) + (same_strides(left, right) ? 0 : 0.25) +
-         (left.launch_regime == right.launch_regime ? 0 : 0.25);
+         (left.launch_regime == right.launch_regime ? 0 : 0.25) +
+         (left.invariant == right.invariant && left.sm_limit == right.sm_limit ? 0 : 0.25);
 }
 
 Problem aligned_as(const Problem& winner, const Problem& problem) {

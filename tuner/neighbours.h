@@ -14,9 +14,9 @@
 namespace tunedgemm::internal {
 
 /// The distance between two canonical problems: the sum of the differences of log2(1 + size) over
-/// M, N, K and batch, plus 1 if alignments or alpha differ, 1/4 if strides or c_is_d differ, and
-/// 1/4 if the launch regimes differ. Empty if types, orders, numerics, beta, bias or
-/// activation differ, because the winner of one problem then predicts nothing about the other.
+/// M, N, K and batch, plus 1 if alignments or alpha differ, and 1/4 each for differing strides or
+/// c_is_d, launch regimes, and invariant or sm_limit. Empty if types, orders, numerics, beta, bias
+/// or activation differ, because the winner of one problem then predicts nothing about the other.
 std::optional<double> distance(const Problem& left, const Problem& right);
 
 /// Whether the matrices have equal alignments, and alpha is of the same class.

@@ -206,6 +206,16 @@ std::int64_t add_trials(Connection& connection) {
   return connection.changes();
 }
 
+// Adds the classes of invariant problems; where both files have one, this file's stays. A file
+// recovered by `.dump` may lack the table.
+void add_classes(Connection& connection) {
+  if (!connection.column_names("meta", "other").empty()) {
+    connection.execute(
+        "INSERT OR IGNORE INTO main.meta SELECT name, value FROM other.meta "
+        "WHERE name GLOB 'accumulation class of *'");
+  }
+}
+
 // Copies the names of tuned problems. A file recovered by `.dump` may lack the table.
 void add_names(Connection& connection) {
   const std::vector<std::string> columns = connection.column_names("request", "other");
@@ -234,6 +244,7 @@ MergeResult merge_attached(Connection& connection) {
   result.winners = add_winners(connection);
   result.trials = add_trials(connection);
   add_names(connection);
+  add_classes(connection);
   return result;
 }
 

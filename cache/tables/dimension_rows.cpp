@@ -89,14 +89,14 @@ void set_current_family(sqlite::Connection& connection, const std::string& name,
                     {{"name", "family " + name}, {"value", fingerprint}});
 }
 
-void set_probe(sqlite::Connection& connection, const std::string& key, const std::string& text) {
-  connection.insert("INSERT OR REPLACE", "meta", {{"name", "probe " + key}, {"value", text}});
+void set_note(sqlite::Connection& connection, const std::string& name, const std::string& text) {
+  connection.insert("INSERT OR REPLACE", "meta", {{"name", name}, {"value", text}});
 }
 
-std::string find_probe(const sqlite::Connection& connection, const std::string& key) {
+std::string find_note(const sqlite::Connection& connection, const std::string& name) {
   sqlite::Statement find(connection, "SELECT value FROM meta WHERE name = ?");
   std::string text;
-  if (find.bind("probe " + key).step()) {
+  if (find.bind(name).step()) {
     find.read(text);
   }
   return text;

@@ -50,11 +50,10 @@ void set_current_toolchain(sqlite::Connection& connection, const DeviceIdentity&
 void set_current_family(sqlite::Connection& connection, const std::string& name,
                         const std::string& fingerprint);
 
-// A probe is a measured property of one piece of hardware. It is not part of the device's identity,
-// since devices with equal identities may differ in it.
-void set_probe(sqlite::Connection& connection, const std::string& key, const std::string& text);
+/// A note is a text under a name (see Store::find_note).
+void set_note(sqlite::Connection& connection, const std::string& name, const std::string& text);
 /// Empty if nothing is stored.
-std::string find_probe(const sqlite::Connection& connection, const std::string& key);
+std::string find_note(const sqlite::Connection& connection, const std::string& name);
 
 /// The WHERE clause for the rows of one TuningKey in a table with its columns. Binds the
 /// fingerprints of the key's problem, device and toolchain.

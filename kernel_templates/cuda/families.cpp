@@ -52,6 +52,10 @@ const BackendFamilies& cuda_families() {
 CudaFamily::CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs)
     : Family(name, "cuda", file, std::move(knobs)) {}
 
+AccumulationClass CudaFamily::accumulation_class(const Problem&, const DeviceLimits&) const {
+  return AccumulationClass::kInOrder;
+}
+
 std::string CudaFamily::why_not_device(const Config& config, const DeviceLimits& limits,
                                        int least_arch) const {
   std::string why = why_not_knobs(config);

@@ -21,6 +21,10 @@ class CudaFamily : public Family {
  public:
   CudaFamily(std::string_view name, std::string_view file, std::vector<Knob> knobs);
 
+  /// kInOrder, that of kernels without tensor cores.
+  AccumulationClass accumulation_class(const Problem& problem,
+                                       const DeviceLimits& limits) const override;
+
  protected:
   /// Refuses wrong knobs, other backends, and devices below the architecture `least_arch`.
   std::string why_not_device(const Config& config, const DeviceLimits& limits,

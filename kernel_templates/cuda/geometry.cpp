@@ -107,8 +107,15 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
   return "";
 }
 
+std::int64_t ctas_for(std::int64_t work_tiles, const DeviceLimits& limits) {
+  return limits.most_ctas > 0 ? std::min(work_tiles, limits.most_ctas) : work_tiles;
+}
+
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits) {
+  if (limits.most_ctas > 0) {
+    return 1;
+  }
   // Each of the four SM partitions has its own registers and runs whole warps.
   const std::int64_t registers = round_up(registers_per_thread, kRegisterGranularity) * kWarp;
   const std::int64_t warps = limits.registers_per_sm / kSmPartitions / registers * kSmPartitions;

@@ -42,7 +42,11 @@ std::string why_not_block(int threads, int registers_per_thread, std::int64_t sh
 std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int block_k,
                            std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 
-/// The number of CTAs of this size that an SM runs at a time; at least 1.
+/// The CTAs of a launch for `work_tiles` work tiles: one for each, or as many as the limits allow.
+std::int64_t ctas_for(std::int64_t work_tiles, const DeviceLimits& limits);
+
+/// The number of CTAs of this size that an SM runs at a time; at least 1. If the limits bound the
+/// CTAs of a launch, they have an SM each.
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits);
 

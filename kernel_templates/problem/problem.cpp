@@ -252,6 +252,12 @@ std::string why_not(const Problem& problem) {
       return reason;
     }
   }
+  if (problem.invariant != 0 && problem.invariant != 1) {
+    return "invariant is " + std::to_string(problem.invariant) + "; use 0 or 1";
+  }
+  if (problem.sm_limit < 0) {
+    return "sm_limit is " + std::to_string(problem.sm_limit) + "; use 0, for all SMs, or more";
+  }
   return why_not_batch_of_d(problem);
 }
 

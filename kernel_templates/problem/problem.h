@@ -75,6 +75,10 @@ struct Problem {
   Bias bias = Bias::kNone;
   Numerics numerics = Numerics::kIeee;
   LaunchRegime launch_regime = LaunchRegime::kIsolated;
+  /// 1: an element of D has the same bits for every M, at every position. They depend only on a row
+  /// of A, a column of B, the epilogue and what accumulation_class() reads.
+  std::int32_t invariant = 0;
+  std::int32_t sm_limit = 0;  ///< the SMs of the GPU that a launch may use; 0: all
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };

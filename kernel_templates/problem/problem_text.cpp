@@ -52,11 +52,13 @@ std::vector<FieldValue> matrix_values(const Matrix& matrix) {
 
 using Columns = std::array<std::string_view, kMostValues>;
 
-template <std::int64_t Problem::*kNumber>
+template <auto kNumber>
 constexpr ProblemField number_field(std::string_view name, std::string_view meaning = "",
                                     std::string_view expected = "") {
   return {name,
-          [](const Problem& problem) { return std::vector{FieldValue(problem.*kNumber)}; },
+          [](const Problem& problem) {
+            return std::vector{FieldValue(std::int64_t{problem.*kNumber})};
+          },
           [](std::string_view text, Problem& problem) { return read(text, problem.*kNumber); },
           {name},
           meaning,
@@ -140,6 +142,12 @@ constexpr std::array kFields{
         "isolated (default) or back_to_back: whether other kernels run between the library's "
         "kernels",
         "isolated or back_to_back"),
+    number_field<&Problem::invariant>(
+        "invariant", "1: a row of D has the same bits for every M, wherever it is; default 0",
+        "0 or 1"),
+    number_field<&Problem::sm_limit>("sm_limit",
+                                     "the SMs of a GPU that a launch may use; default 0: all",
+                                     "a whole number from 0 to 2147483647"),
 };
 
 }  // namespace

@@ -230,6 +230,7 @@ ContextOptions checked_options(const tunedgemm_context_options* caller_options) 
   refuse_below_zero("host_threads", whole.host_threads);
   refuse_below_zero("tune_candidates", whole.tune_candidates);
   refuse_below_zero("tune_seconds", whole.tune_seconds);
+  refuse_below_zero("sm_limit", whole.sm_limit);
 
   ContextOptions options;
   options.backend = find_backend(static_cast<int>(whole.backend));  // null for AUTO
@@ -240,6 +241,10 @@ ContextOptions checked_options(const tunedgemm_context_options* caller_options) 
                                                          : static_cast<Rigor>(whole.rigor);
   options.budget = {whole.tune_seconds > 0 ? whole.tune_seconds : tune_seconds_of_environment(),
                     whole.tune_candidates};
+  options.sm_limit = whole.sm_limit > 0
+                         ? whole.sm_limit
+                         : value_of_environment("TUNEDGEMM_SM_LIMIT", 0, parse_positive<int>,
+                                                "a number of SMs above 0");
   if (whole.host_threads == 0) {
     check_threads_of_environment();
   }

@@ -212,9 +212,18 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
   return TUNEDGEMM_STATUS_OK;
 }
 
-CallKey key_of_plan(const tunedgemm_problem& problem, const tunedgemm_buffers& buffers,
-                    const internal::PlanOptions& options) {
+CallKey key_of_call(const Context& context, const tunedgemm_problem& problem,
+                    const tunedgemm_buffers& buffers) noexcept {
   CallKey key = internal::call_key(problem, buffers);
+  if (key.problem.sm_limit == 0) {
+    key.problem.sm_limit = context.sm_limit();
+  }
+  return key;
+}
+
+CallKey key_of_plan(const Context& context, const tunedgemm_problem& problem,
+                    const tunedgemm_buffers& buffers, const internal::PlanOptions& options) {
+  CallKey key = key_of_call(context, problem, buffers);
   key.launch_regime = static_cast<std::int32_t>(options.launch_regime);
   return key;
 }
@@ -245,7 +254,7 @@ class Preparation {
     Result result;
     result.status = guarded([&] {
       const tunedgemm_problem problem = internal::complete(list, index);
-      const CallKey key = key_of_plan(problem, buffers_, options_);
+      const CallKey key = key_of_plan(context_, problem, buffers_, options_);
       const auto [known, is_new] = results_.try_emplace(key);
       if (is_new) {
         known->second = make(key);
@@ -382,12 +391,12 @@ tunedgemm_status tunedgemm_matmul(tunedgemm_context* context, const tunedgemm_pr
     if (!is_complete(problem, buffers)) [[unlikely]] {
       const tunedgemm_problem whole_problem = internal::complete(problem);
       const tunedgemm_buffers whole_buffers = internal::complete(buffers);
-      const CallKey key = internal::call_key(whole_problem, whole_buffers);
+      const CallKey key = key_of_call(on, whole_problem, whole_buffers);
       const Plan* plan = on.find_plan(key);
       return plan != nullptr ? run(*plan, whole_buffers, stream)
                              : run_new_or_recent(on, key, whole_buffers, stream);
     }
-    const CallKey key = internal::call_key(*problem, *buffers);
+    const CallKey key = key_of_call(on, *problem, *buffers);
     const Plan* plan = on.find_plan(key);
     if (plan == nullptr) [[unlikely]] {
       return run_new_or_recent(on, key, *buffers, stream);
@@ -407,8 +416,9 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
     *plan = nullptr;
     const internal::PlanOptions checked = internal::checked_options(options);
     const tunedgemm_buffers whole_buffers = internal::complete(buffers);
-    const CallKey key = key_of_plan(internal::complete(problem), whole_buffers, checked);
-    const Plan& new_plan = plan_for(context_of(context), key, whole_buffers, checked);
+    Context& on = context_of(context);
+    const CallKey key = key_of_plan(on, internal::complete(problem), whole_buffers, checked);
+    const Plan& new_plan = plan_for(on, key, whole_buffers, checked);
     *plan = reinterpret_cast<const tunedgemm_plan*>(&new_plan);
     return TUNEDGEMM_STATUS_OK;
   });

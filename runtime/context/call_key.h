@@ -104,6 +104,8 @@ void pair_members(CProblem& problem, Written& written, Pair pair) {
   pair("activation", problem.activation, written.activation);
   pair("bias", problem.bias, written.bias);
   pair("numerics", problem.numerics, written.numerics);
+  pair("invariant", problem.invariant, written.invariant);
+  pair("sm_limit", problem.sm_limit, written.sm_limit);
 }
 
 /// The problem as the caller of the key wrote it.

@@ -95,6 +95,7 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
                  std::unique_ptr<Store> store)
     : options_(options),
       device_(std::move(device)),
+      sm_limit_(device_->limits().is_gpu() ? options.sm_limit : 0),
       store_(std::move(store)),
       maker_(*this, *device_, *store_, compile_seconds(options)),
       provisional_(*device_, *store_),

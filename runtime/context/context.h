@@ -44,6 +44,7 @@ struct ContextOptions {
   Policy policy = Policy::kTune;
   Rigor rigor = Rigor::kNormal;
   Budget budget;
+  int sm_limit = 0;  ///< of problems without one; 0: none
   /// Starts the worker (worker_process.h) that runs candidates. Empty: candidates run in this
   /// process.
   std::vector<std::string> worker_command;
@@ -66,6 +67,8 @@ class Context {
   Device& device() { return *device_; }
   const Device& device() const { return *device_; }
   Store& store() { return *store_; }
+  /// The sm_limit of problems without one; 0 on the host.
+  std::int32_t sm_limit() const { return sm_limit_; }
   const ContextOptions& options() const { return options_; }
 
   /// False in a child process that was forked after create(). The child must not use the context,
@@ -197,6 +200,7 @@ class Context {
   const pid_t process_ = process_id();
   ContextOptions options_;
   std::unique_ptr<Device> device_;
+  const std::int32_t sm_limit_;
   std::unique_ptr<Store> store_;
   PlanCache plans_;
   PlanCache capture_plans_;  ///< separate, so that calls after a capture make their own plans

@@ -69,6 +69,10 @@ const std::vector<Instance>& PlanMaker::Miss::ranked() {
   if (ranked_.empty()) {
     ++maker_.rankings_;
     ranked_ = ranked_candidates(problem(), maker_.device_.limits());
+    if (ranked_.empty()) {
+      throw CallError(CallError::Kind::kUnsupported,
+                      why_no_candidate(problem(), maker_.device_.limits()));
+    }
   }
   return ranked_;
 }
@@ -122,6 +126,12 @@ std::unique_ptr<Plan> PlanMaker::from_kernel(const CheckedCall& call, const Inst
                      : std::move(origin);
   plan->description =
       to_text(instance.candidate) + " (" + plan->origin.text +
+      (call.problem->invariant != 0
+           ? ", invariant, class " + std::string(name(accumulation_class(
+                                         instance.candidate, call.problem, device_.limits())))
+           : "") +
+      (call.problem->sm_limit > 0 ? ", on " + std::to_string(call.problem->sm_limit) + " SMs"
+                                  : "") +
       (instance.launch.workspace_bytes > 0
            ? ", workspace of " + std::to_string(instance.launch.workspace_bytes) + " bytes)"
            : ")");
@@ -268,8 +278,8 @@ std::unique_ptr<Plan> PlanMaker::find_stored(Miss& miss) {
 }
 
 std::unique_ptr<Plan> PlanMaker::from_built_in(Miss& miss) {
-  if (miss.ranked().empty()) {
-    return nullptr;
+  if (miss.problem()->invariant != 0) {
+    return nullptr;  // its epilogue rounds otherwise
   }
   const Instance& best = miss.ranked().front();
   KernelCache::Kernel kernel = device_.built_in(best);

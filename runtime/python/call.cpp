@@ -194,6 +194,8 @@ Call call_of(const Operands& operands, const Scalars& scalars) {
   }
   call.problem.activation = scalars.activation;
   call.problem.numerics = scalars.numerics;
+  call.problem.invariant = scalars.invariant ? 1 : 0;
+  call.problem.sm_limit = scalars.sm_limit;
   call.buffers.alpha = scalars.alpha, call.buffers.beta = scalars.beta;
   call.buffers.slope = static_cast<float>(scalars.slope);
   call.buffers.scale_a = scale_of(operands.scale_a, a);

@@ -19,6 +19,8 @@ struct Scalars {
   double alpha = 1, beta = 0, slope = 0.01;
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+  bool invariant = false;
+  int sm_limit = 0;
 };
 
 /// The arrays of a call; null for those that it does not have.

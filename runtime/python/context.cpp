@@ -120,6 +120,7 @@ Context::Context(const ContextOptions& wanted) {
   options.host_threads = wanted.threads;
   options.tune_seconds = wanted.seconds;
   options.tune_candidates = wanted.candidates;
+  options.sm_limit = wanted.sm_limit;
   tunedgemm_context* context = nullptr;
   tunedgemm_status status;
   {

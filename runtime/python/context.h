@@ -31,6 +31,7 @@ struct ContextOptions {
   std::string policy = "default", rigor = "default";
   int threads = 0, candidates = 0;
   double seconds = 0;
+  int sm_limit = 0;
 };
 
 /// tunedgemm.Context. Its functions need the GIL.

@@ -30,7 +30,8 @@ namespace tunedgemm::python {
 /// The attributes of a custom call. Activation and numerics have their names.
 struct CallAttributes {
   std::string_view activation, numerics;
-  bool transpose_a, transpose_b, has_c, has_bias, has_scale_a, has_scale_b;
+  bool transpose_a, transpose_b, has_c, has_bias, has_scale_a, has_scale_b, invariant;
+  std::int64_t sm_limit;
   double alpha, beta, slope;
 };
 
@@ -41,6 +42,7 @@ XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(
     StructMember<std::string_view>("numerics"), StructMember<bool>("transpose_a"),
     StructMember<bool>("transpose_b"), StructMember<bool>("has_c"), StructMember<bool>("has_bias"),
     StructMember<bool>("has_scale_a"), StructMember<bool>("has_scale_b"),
+    StructMember<bool>("invariant"), StructMember<std::int64_t>("sm_limit"),
     StructMember<double>("alpha"), StructMember<double>("beta"), StructMember<double>("slope"));
 
 namespace tunedgemm::python {
@@ -197,7 +199,9 @@ Call call_of(const BatchedOperands& operands, const CallAttributes& attributes, 
                           .beta = attributes.beta,
                           .slope = attributes.slope,
                           .activation = activation_of(attributes.activation),
-                          .numerics = numerics_of(attributes.numerics)});
+                          .numerics = numerics_of(attributes.numerics),
+                          .invariant = attributes.invariant,
+                          .sm_limit = static_cast<int>(attributes.sm_limit)});
 }
 
 ffi::Error error_of(tunedgemm_status status) {

@@ -120,12 +120,14 @@ const Context* context_or_none(nb::handle context) {
 }
 
 Scalars scalars_of(nb::handle activation, nb::handle numerics, nb::handle alpha, nb::handle beta,
-                   nb::handle slope) {
+                   nb::handle slope, nb::handle invariant, nb::handle sm_limit) {
   return {.alpha = number_of("alpha", alpha),
           .beta = number_of("beta", beta),
           .slope = number_of("slope", slope),
           .activation = activation_of(text_of("activation", activation)),
-          .numerics = numerics_of(text_of("numerics", numerics))};
+          .numerics = numerics_of(text_of("numerics", numerics)),
+          .invariant = flag_of("invariant", invariant),
+          .sm_limit = integer_of("sm_limit", sm_limit)};
 }
 
 std::optional<tunedgemm_type> type_or_none(nb::handle dtype) {
@@ -135,9 +137,10 @@ std::optional<tunedgemm_type> type_or_none(nb::handle dtype) {
 nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
                   nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha,
                   nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle slope,
-                  nb::handle numerics, nb::handle stream, nb::handle context) {
+                  nb::handle numerics, nb::handle invariant, nb::handle sm_limit, nb::handle stream,
+                  nb::handle context) {
   const ArrayCall call({a, b, out, c, bias, scale_a, scale_b},
-                       scalars_of(activation, numerics, alpha, beta, slope),
+                       scalars_of(activation, numerics, alpha, beta, slope, invariant, sm_limit),
                        type_or_none(out_dtype));
   const std::shared_ptr<tunedgemm_context> used = call.context(context_or_none(context));
   void* const used_stream = call.stream(stream);
@@ -216,6 +219,7 @@ class Plan {
     }
     text_of(problem_);  // refuses a problem that is not valid before a device is opened
     scalars_.activation = problem_.activation, scalars_.numerics = problem_.numerics;
+    scalars_.invariant = problem_.invariant != 0, scalars_.sm_limit = problem_.sm_limit;
     const Context* const given = context_or_none(context);
     tunedgemm_buffers buffers;
     tunedgemm_buffers_init(&buffers);
@@ -328,22 +332,24 @@ NB_MODULE(_core, module) {
       .def(
           "__init__",
           [](Context* self, nb::handle device, nb::handle cache, nb::handle policy,
-             nb::handle rigor, nb::handle threads, nb::handle seconds, nb::handle candidates) {
+             nb::handle rigor, nb::handle threads, nb::handle seconds, nb::handle candidates,
+             nb::handle sm_limit) {
             new (self) Context({.device = text_of("device", device),
                                 .cache = path_or_none("cache", cache),
                                 .policy = text_of("policy", policy),
                                 .rigor = text_of("rigor", rigor),
                                 .threads = integer_of("threads", threads),
                                 .candidates = integer_of("candidates", candidates),
-                                .seconds = number_of("seconds", seconds)});
+                                .seconds = number_of("seconds", seconds),
+                                .sm_limit = integer_of("sm_limit", sm_limit)});
           },
           "device"_a.none() = "auto", nb::kw_only(), "cache"_a.none() = nb::none(),
           "policy"_a.none() = "default", "rigor"_a.none() = "default", "threads"_a.none() = 0,
-          "seconds"_a.none() = 0.0, "candidates"_a.none() = 0,
+          "seconds"_a.none() = 0.0, "candidates"_a.none() = 0, "sm_limit"_a.none() = 0,
           nb::sig("def __init__(self, device: str = 'auto', *, "
                   "cache: str | os.PathLike[str] | None = None, policy: str = 'default', "
                   "rigor: str = 'default', threads: int = 0, seconds: float = 0.0, "
-                  "candidates: int = 0) -> None"),
+                  "candidates: int = 0, sm_limit: int = 0) -> None"),
           "device: 'auto', 'host', 'cuda' or 'cuda:1'.\n"
           "cache: the cache file; '' keeps winners in memory only; None: $TUNEDGEMM_CACHE, else\n"
           "    tunedgemm/tunedgemm.db in the user's cache folder.\n"
@@ -351,7 +357,8 @@ NB_MODULE(_core, module) {
           "    'stored' or 'fail'; 'default': $TUNEDGEMM_POLICY, else 'tune'.\n"
           "rigor: 'quick' (5 seconds), 'normal' (30 seconds) or 'exhaustive'.\n"
           "threads: of the host, at most 1024; 0: $TUNEDGEMM_THREADS, else all cores.\n"
-          "seconds, candidates: limits of one tuning; 0: the rigor's.")
+          "seconds, candidates: limits of one tuning; 0: the rigor's.\n"
+          "sm_limit: of calls without one; 0: $TUNEDGEMM_SM_LIMIT, else all SMs.")
       .def("close", &Context::close,
            "Writes pending results to the cache and frees the kernels. Its plans cannot run any "
            "more.")
@@ -371,15 +378,18 @@ NB_MODULE(_core, module) {
           [](Plan* self, nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
              nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha, nb::handle beta,
              nb::handle scale_a, nb::handle scale_b, nb::handle slope, nb::handle numerics,
-             nb::handle policy, nb::handle name, nb::handle accepted_loss, nb::handle context) {
-            new (self) Plan({a, b, out, c, bias, scale_a, scale_b},
-                            scalars_of(activation, numerics, alpha, beta, slope),
-                            type_or_none(out_dtype), policy, name, accepted_loss, context);
+             nb::handle invariant, nb::handle sm_limit, nb::handle policy, nb::handle name,
+             nb::handle accepted_loss, nb::handle context) {
+            new (self)
+                Plan({a, b, out, c, bias, scale_a, scale_b},
+                     scalars_of(activation, numerics, alpha, beta, slope, invariant, sm_limit),
+                     type_or_none(out_dtype), policy, name, accepted_loss, context);
           },
           "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(), "out"_a.none(),
           "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(), "scale_a"_a.none(),
-          "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(), "policy"_a.none(),
-          "name"_a.none(), "accepted_loss"_a.none(), "context"_a.none(), nb::keep_alive<1, 18>())
+          "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(), "invariant"_a.none(),
+          "sm_limit"_a.none(), "policy"_a.none(), "name"_a.none(), "accepted_loss"_a.none(),
+          "context"_a.none(), nb::keep_alive<1, 20>())
       .def_static(
           "of_text",
           [](nb::handle problem, nb::handle device, nb::handle policy, nb::handle name,
@@ -412,7 +422,7 @@ NB_MODULE(_core, module) {
   module.def("matmul", &matmul, "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(),
              "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),
              "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(),
-             "stream"_a.none(), "context"_a.none());
+             "invariant"_a.none(), "sm_limit"_a.none(), "stream"_a.none(), "context"_a.none());
   module.def(
       "result_type",
       [](nb::handle dtype) {
@@ -459,22 +469,30 @@ NB_MODULE(_core, module) {
   module.def(
       "problem_text",
       [](nb::handle a, nb::handle b, nb::handle out, nb::handle bias, nb::handle activation,
-         nb::handle c, nb::handle beta, nb::handle scale_a, nb::handle scale_b,
-         nb::handle numerics) {
+         nb::handle c, nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle numerics,
+         nb::handle invariant, nb::handle sm_limit) {
         const ArrayCall call({a, b, out, c, bias, scale_a, scale_b},
                              {.beta = number_of("beta", beta),
                               .activation = activation_of(text_of("activation", activation)),
-                              .numerics = numerics_of(text_of("numerics", numerics))},
+                              .numerics = numerics_of(text_of("numerics", numerics)),
+                              .invariant = flag_of("invariant", invariant),
+                              .sm_limit = integer_of("sm_limit", sm_limit)},
                              std::nullopt);
         return text_of(call.problem());
       },
       "a"_a, "b"_a, "out"_a, nb::kw_only(), "bias"_a = nb::none(), "activation"_a = "none",
       "c"_a = nb::none(), "beta"_a = 0.0, "scale_a"_a = nb::none(), "scale_b"_a = nb::none(),
-      "numerics"_a = "default",
+      "numerics"_a = "default", "invariant"_a = false, "sm_limit"_a = 0,
       "The problem of a call, as a list of shapes has it: 'types=bf16 layout=nt m=16 n=32 k=64'.\n"
       "Raises ValueError if the call is wrong.");
   module.attr("__version__") = tunedgemm_version();
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
+  module.def(
+      "_set_torch_fields",
+      [](nb::handle invariant, nb::handle sm_limit) {
+        set_torch_fields({flag_of("invariant", invariant), integer_of("sm_limit", sm_limit)});
+      },
+      "invariant"_a, "sm_limit"_a);
   module.def("_jax_handlers", &jax_handlers);
 }

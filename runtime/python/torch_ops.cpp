@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdint>
@@ -310,6 +311,8 @@ class Answers {
   std::map<Key, Answer> answers_;
 };
 
+std::atomic<TorchFields> torch_fields;
+
 /// The call of an operator. The operands must outlive it.
 class TorchCall {
  public:
@@ -317,6 +320,8 @@ class TorchCall {
       : device_(a.device), a_(placed(a, viewer_of_a)), b_(placed(b, viewer_of_b)) {
     check_factors(a_, b_);
     m_ = a_.rows(), n_ = b_.columns();
+    const TorchFields fields = torch_fields;
+    scalars_.invariant = fields.invariant, scalars_.sm_limit = fields.sm_limit;
   }
 
   std::int64_t m() const { return m_; }
@@ -781,6 +786,10 @@ void implement(const std::vector<Operator>& operators, const char* dispatch_key)
 }
 
 }  // namespace
+
+void set_torch_fields(TorchFields fields) {
+  torch_fields = fields;
+}
 
 void register_torch_operators(const std::string& folder) {
   static bool is_registered = false;

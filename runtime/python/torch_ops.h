@@ -11,4 +11,11 @@ namespace tunedgemm::python {
 /// calls do nothing. Needs the GIL. Throws ImportError if this PyTorch lacks a function.
 void register_torch_operators(const std::string& folder);
 
+/// Fields of the calls of all operators that begin later.
+struct TorchFields {
+  bool invariant = false;
+  int sm_limit = 0;
+};
+void set_torch_fields(TorchFields fields);
+
 }  // namespace tunedgemm::python

@@ -76,6 +76,13 @@ int integer_of(std::string_view argument, nb::handle value) {
   return static_cast<int>(number);
 }
 
+bool flag_of(std::string_view argument, nb::handle value) {
+  if (!PyBool_Check(value.ptr())) {
+    refuse_type_of(argument, value, "True or False");
+  }
+  return value.ptr() == Py_True;
+}
+
 std::string text_of(std::string_view argument, nb::handle value) {
   if (!PyUnicode_Check(value.ptr())) {
     refuse_type_of(argument, value, "a string");

@@ -15,6 +15,7 @@ namespace tunedgemm::python {
 
 double number_of(std::string_view argument, nanobind::handle value);
 int integer_of(std::string_view argument, nanobind::handle value);
+bool flag_of(std::string_view argument, nanobind::handle value);
 std::string text_of(std::string_view argument, nanobind::handle value);
 std::optional<std::string> text_or_none(std::string_view argument, nanobind::handle value);
 /// A string or an object with __fspath__().

@@ -19,7 +19,7 @@ class DeviceProbe {
     // use() ignores a text that it cannot parse; complete() then runs the probe again.
     HardwareProbe* const probe = device_.probe();
     if (probe != nullptr && !probe->key().empty()) {
-      probe->use(store_.find_probe(probe->key()));
+      probe->use(store_.find_note(note_of(probe->key())));
     }
   }
   ~DeviceProbe() = default;
@@ -36,11 +36,13 @@ class DeviceProbe {
       return;
     }
     if (const std::string text = probe->run(); !text.empty()) {
-      store_.put_probe(key, text);
+      store_.put_note(note_of(key), text);
     }
   }
 
  private:
+  static std::string note_of(const std::string& key) { return "probe " + key; }
+
   Device& device_;
   Store& store_;
   std::mutex mutex_;

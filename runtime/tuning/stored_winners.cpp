@@ -33,7 +33,27 @@ TuningKey StoredWinners::key_of(const CanonicalProblem& problem) const {
 }
 
 std::optional<Hit> StoredWinners::find(const CanonicalProblem& problem) const {
+  if (problem->invariant != 0) {
+    note_class(problem);
+  }
   return store_.find(key_of(problem), device_.limits());
+}
+
+void StoredWinners::note_class(const CanonicalProblem& problem) const {
+  const std::string now(name(accumulation_class(problem, device_.limits())));
+  const std::string place = types_text(problem) + " on " + device_.identity().backend + " " +
+                            std::to_string(device_.identity().compute_capability);
+  const std::string note = "accumulation class of " + place;
+  const std::string before = store_.find_note(note);
+  if (before != now) {
+    store_.put_note(note, now);
+  }
+  if (!before.empty() && before != now) {
+    log_warning("invariant products of " + place +
+                " have other bits than before: the cache is of " +
+                "a version of this library with the accumulation class " + before +
+                ", and this version has " + now);
+  }
 }
 
 std::optional<Record> StoredWinners::find_tuned(const CanonicalProblem& problem,

@@ -23,7 +23,8 @@ class StoredWinners {
 
   TuningKey key_of(const CanonicalProblem& problem) const;
 
-  /// See Store::find.
+  /// See Store::find. If the problem is invariant, also compares its class with the stored one. A
+  /// change, by another version of the library, is logged as a warning and stored.
   std::optional<Hit> find(const CanonicalProblem& problem) const;
 
   /// The winner that makes a tuning with these options unnecessary (see suffices()). May compile
@@ -35,6 +36,8 @@ class StoredWinners {
   std::optional<Hit> renewed(const CanonicalProblem& problem);
 
  private:
+  void note_class(const CanonicalProblem& problem) const;
+
   Device& device_;
   Store& store_;
 };

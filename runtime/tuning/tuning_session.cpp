@@ -34,8 +34,11 @@ TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const Tune
       return {.kind = TuneResult::Kind::kCached, .record = std::move(record), .tuning = {}};
     }
   }
-  if (const std::string reason = device_.why_not_compile(); !reason.empty()) {
-    return TuneResult::failed(reason);
+  for (const std::string& reason :
+       {device_.why_not_compile(), why_no_candidate(problem, device_.limits())}) {
+    if (!reason.empty()) {
+      return TuneResult::failed(reason);
+    }
   }
   TuneResult result = tuner_->tune(problem, options, lease_wait_seconds);
   tuned_ += result.kind == TuneResult::Kind::kTuned ? 1 : 0;
@@ -44,7 +47,7 @@ TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const Tune
 
 void TuningSession::warn_of_budget(const CanonicalProblem& problem, const TuneOptions& options) {
   const bool has_budget = options.budget.seconds > 0 || options.budget.candidates > 0;
-  if (has_warned_ || !has_budget) {
+  if (has_warned_ || !has_budget || !why_no_candidate(problem, device_.limits()).empty()) {
     return;
   }
   const Backend& backend = device_.backend();

@@ -50,7 +50,7 @@ std::string make_image() {
                  {sample::trial(64, m), sample::rejected(128, Reason::kWrongResult)});
       store->note_request(sample::problem(100 + m), sample::device(), m, "a layer");
     }
-    store->put_probe("a GPU", "0,0,1,1");
+    store->put_note("probe a GPU", "0,0,1,1");
   }
   return read_file(path);
 }
@@ -120,7 +120,7 @@ void look_at_all(const Store& store) {
   store.find_binaries(sample::source(1), sample::toolchain(), 90, "nvrtc 13.0");
   store.trials(sample::key(1));
   store.requests(sample::device());
-  store.find_probe("a GPU");
+  store.find_note("probe a GPU");
 }
 
 void write_all(Store& store) {

@@ -33,8 +33,8 @@ class Tcgen05 final : public CudaFamily {
                    {{"block_n", {128, 256}, "columns of a tile", Knob::kTile},
                     {"programmatic", {1, 0}, "1: may start early", Knob::kLaunch}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits, 100); !why.empty()) {
       return why;
     }

@@ -48,6 +48,8 @@ Problem random_problem(std::mt19937_64& random) {
     written.bias = static_cast<Bias>(below(3));
     written.numerics = static_cast<Numerics>(below(6) - 1);
     written.launch_regime = static_cast<LaunchRegime>(below(2));
+    written.invariant = static_cast<std::int32_t>(below(2));
+    written.sm_limit = static_cast<std::int32_t>(below(200));
     if (why_not(completed(written)).empty()) {
       return written;
     }

@@ -137,7 +137,7 @@ class Problem(ctypes.Structure):
         ),
         *((name, c_int64) for name in "lda ldb ldc ldd".split()),
         *((f"batch_stride_{name}", c_int64) for name in "abcd"),
-        *((name, c_int32) for name in "activation bias".split()),
+        *((name, c_int32) for name in "activation bias invariant sm_limit".split()),
     ]
 
 

@@ -45,6 +45,7 @@ struct Explanation {
   CanonicalProblem problem;
   std::optional<Hit> hit;
   Instance chosen;
+  AccumulationClass accumulation_class{};
   std::optional<ServedKernel> served;
   std::vector<MissedWinner> nearest;  // if the problem has no winner
   std::string cost;                   // of tuning it, if it has no winner
@@ -119,6 +120,9 @@ Explanation explain(Context& context, const Problem& problem) {
   result.hit =
       context.store().find({result.problem, device.identity(), device.toolchain()}, limits);
   result.ranked = ranked_candidates(result.problem, limits);
+  if (result.ranked.empty()) {
+    throw std::invalid_argument(why_no_candidate(result.problem, limits));
+  }
   result.chosen = result.hit ? result.hit->winner
                              : untuned_choices(context.store(), result.problem, device.identity(),
                                                limits, result.ranked)
@@ -129,6 +133,7 @@ Explanation explain(Context& context, const Problem& problem) {
     result.nearest = nearest_winners(result.problem, device.identity(), winners, kNearest);
     result.cost = cost_text(winners, device.identity());
   }
+  result.accumulation_class = accumulation_class(result.chosen.candidate, result.problem, limits);
   result.command_line = command_line(result.chosen.source(), limits);
   result.trials = context.store().trials({result.problem, device.identity(), device.toolchain()});
   return result;
@@ -185,6 +190,10 @@ std::string workspace_text(const Launch& launch) {
              ? "none"
              : std::to_string(launch.workspace_bytes) + " bytes per stream" +
                    (launch.workspace_is_optional ? ", optional" : "");
+}
+
+std::string class_text(const Explanation& explanation) {
+  return std::string(name(explanation.accumulation_class));
 }
 
 void print_miss(const Explanation& explanation) {
@@ -276,6 +285,10 @@ void print(const Explanation& explanation, Context& context, std::size_t width) 
   print_line("runs", to_text(explanation.chosen.candidate));
   print_line("because", origin_text(explanation));
   print_line("workspace", workspace_text(explanation.chosen.launch));
+  if (explanation.problem->invariant != 0) {
+    print_line("bits", "those of the accumulation class " + class_text(explanation) +
+                           " for every M and every place of a row");
+  }
   if (explanation.hit) {
     print_evidence(explanation.hit->record);
   } else {
@@ -291,6 +304,7 @@ void print_json(const Explanation& explanation) {
             {"candidate", to_text(explanation.chosen.candidate)},
             {"because", origin_text(explanation)},
             {"workspace_bytes", explanation.chosen.launch.workspace_bytes},
+            {"accumulation_class", class_text(explanation)},
             {"command_line", explanation.command_line}};
   json["served"] = nullptr;
   if (const auto& served = explanation.served) {

@@ -13,6 +13,14 @@
 constexpr long long kCounterBytes =
     64 << 10;  // the same for all kernels, which may share the workspace
 
+// The work tiles of a launch: one for each tile of D and slice of K, over the batch.
+template <int kTileM, int kTileN, int kSlices>
+__device__ __forceinline__ unsigned work_tiles_of(const Arguments& arguments) {
+  const auto tiles_m = static_cast<unsigned>((arguments.m + kTileM - 1) / kTileM);
+  const auto tiles_n = static_cast<unsigned>((arguments.n + kTileN - 1) / kTileN);
+  return tiles_m * tiles_n * kSlices * static_cast<unsigned>(arguments.batch);
+}
+
 // The partial tile of a slice. `tile` is the index of the tile of D in the whole batch, and
 // `elements` is the size of a partial tile.
 __device__ __forceinline__ Accumulator* partial_tile(const Arguments& arguments, long long tile,

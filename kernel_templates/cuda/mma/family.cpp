@@ -38,15 +38,22 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
           .products = products(problem, limits)};
 }
 
-/// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
-/// static_asserts of the kernel.
-std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
+std::string why_not_products(const Problem& problem) {
   if (!traits(problem.a.type).tensor_cores) {
     return "tensor cores do not multiply " + types_text(problem);
   }
   if (problem.a.type == DataType::kF32 && problem.numerics == Numerics::kIeee) {
     return "tensor cores do not compute IEEE products of f32: use the simt family, or ask for the "
            "numerics tf32 or emulated";
+  }
+  return "";
+}
+
+/// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
+/// static_asserts of the kernel.
+std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
+  if (std::string why = why_not_products(problem); !why.empty()) {
+    return why;
   }
   if (!shape.warps_divide_block_m()) {
     return and_value("block_m", shape.block_m, "warp_m", shape.warp_m) +
@@ -90,8 +97,8 @@ class Mma final : public CudaFamily {
              {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
              {"split_k", {kMmaSplits.begin(), kMmaSplits.end()}, "split-K slices"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits, mma::kLeastArch); !why.empty()) {
       return why;
     }
@@ -112,12 +119,24 @@ class Mma final : public CudaFamily {
     }
     Instance instance = begin_instance(problem, config);
     instance.launch = {
-        .grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
+        .grid = {static_cast<std::uint32_t>(ctas_for(blocks.blocks().value_or(0), limits)), 1, 1},
         .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
         .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
     instance.predicted_us = mma_us(problem, shape, limits);
+    if (limits.most_ctas > 0) {
+      instance.defines = {{"PERSISTENT", "1"}};
+    }
     return instance;
+  }
+
+  AccumulationClass accumulation_class(const Problem& problem,
+                                       const DeviceLimits& limits) const override {
+    if (limits.arch < mma::kLeastArch || !why_not_products(problem).empty()) {
+      return AccumulationClass::kNone;
+    }
+    // The f64 instruction adds its products one after the other.
+    return problem.a.type == DataType::kF64 ? AccumulationClass::kInOrder : AccumulationClass::kMma;
   }
 
  protected:

@@ -82,6 +82,9 @@
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
 #endif
+#ifndef PERSISTENT
+#define PERSISTENT 0  // 1: a CTA computes one work tile after another
+#endif
 // The architecture: 90 for sm_90.
 #ifdef __CUDA_ARCH__
 constexpr int kArch = __CUDA_ARCH__ / 10;
@@ -157,12 +160,12 @@ struct MmaWorkTile {
   int last_k;   // the depth of the last k tile: less than block_k at the end of K
 };
 
-__device__ __forceinline__ MmaWorkTile work_tile_of_cta(const Arguments& arguments) {
+__device__ __forceinline__ MmaWorkTile work_tile_at(const Arguments& arguments, int work_index) {
   const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
-  const int index = static_cast<int>(blockIdx.x) % tiles;
-  const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
+  const int index = work_index % tiles;
+  const int slice_of_batch = work_index / tiles;
   const TileCoordinate coordinate = tile_at(index, tiles_m, tiles_n, kGroupM);
   const int k_tiles = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
   MmaWorkTile work;
@@ -436,10 +439,8 @@ struct CollectiveEpilogue {
 };
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    tunedgemm_mma(const __grid_constant__ Arguments arguments) {
-  extern __shared__ __align__(128) char shared[];
-  const MmaWorkTile work = work_tile_of_cta(arguments);
+__device__ __forceinline__ void compute(const Arguments& arguments, const MmaWorkTile& work,
+                                        char* shared) {
   const WarpOrigin origin = origin_of_warp();
   Producer producer = make_producer(arguments, work, shared);
   for (int stage = 0; stage < kStages - 1; ++stage) {
@@ -488,5 +489,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   const CollectiveEpilogue epilogue{arguments, work, origin, shared};
   if (kSplitK == 1 || epilogue.reduce_slices(&accumulators[0][0][0])) {
     epilogue.store(accumulators);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1)
+    tunedgemm_mma(const __grid_constant__ Arguments arguments) {
+  extern __shared__ __align__(128) char shared[];
+  if constexpr (PERSISTENT == 0) {
+    compute(arguments, work_tile_at(arguments, static_cast<int>(blockIdx.x)), shared);
+  } else {
+    const unsigned work_tiles = work_tiles_of<kBlockM, kBlockN, kSplitK>(arguments);
+    for (unsigned index = blockIdx.x; index < work_tiles; index += gridDim.x) {
+      compute(arguments, work_tile_at(arguments, static_cast<int>(index)), shared);
+      __syncthreads();  // before the next work tile uses the shared memory
+    }
   }
 }

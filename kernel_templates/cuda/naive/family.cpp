@@ -13,15 +13,16 @@ class Naive1d final : public CudaFamily {
       : CudaFamily("naive_1d", "cuda/naive/naive_1d.cu",
                    {{"threads", {128, 256, 512}, "threads of a CTA"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
     const int threads = config.at("threads");
     // If there are more elements than threads, the kernel loops.
     const std::int64_t elements = problem.batch * problem.m * problem.n;
-    const std::int64_t blocks = std::min(ceil_divide(elements, threads), kMaxGridX);
+    const std::int64_t blocks =
+        ctas_for(std::min(ceil_divide(elements, threads), kMaxGridX), limits);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),
                          .cycles_per_step = load_cycles_of_a_and_b(problem)};
     Instance instance = begin_instance(problem, config);
@@ -36,8 +37,8 @@ class Naive2d final : public CudaFamily {
  public:
   Naive2d() : CudaFamily("naive_2d", "cuda/naive/naive_2d.cu", {}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
@@ -62,8 +63,8 @@ class RowPerBlock final : public CudaFamily {
       : CudaFamily("row_per_block", "cuda/naive/row_per_block.cu",
                    {{"threads", {128, 256, 512}, "threads of a CTA"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
@@ -92,8 +93,8 @@ class RowShared final : public CudaFamily {
                    {{"threads", {128, 256, 512}, "threads of a CTA"},
                     {"chunk", {256, 1024}, "elements of the row in shared memory"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
@@ -133,8 +134,8 @@ class TiledShared final : public CudaFamily {
                    {{"tile", {8, 16, 32}, "rows and columns of a CTA's tile, and of its k tile"}}) {
   }
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }

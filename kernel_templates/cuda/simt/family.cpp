@@ -104,8 +104,8 @@ class Simt final : public CudaFamily {
                     {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
                     {"split_k", in_steps(1, simt::kMostSplitK), "split-K slices"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     const bool async_copy = config.find("async_copy") == 1;
     if (std::string why = why_not_device(config, limits, async_copy ? kAsyncCopyArch : 0);
         !why.empty()) {
@@ -118,12 +118,15 @@ class Simt final : public CudaFamily {
     const Tiling blocks = shape.tiles(problem);
     Instance instance = begin_instance(problem, config);
     instance.launch = {
-        .grid = {static_cast<std::uint32_t>(blocks.blocks().value_or(0)), 1, 1},
+        .grid = {static_cast<std::uint32_t>(ctas_for(blocks.blocks().value_or(0), limits)), 1, 1},
         .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
         .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
     instance.predicted_us = simt_us(problem, shape, limits);
     instance.defines = {{"BLOCKS_PER_SM", std::to_string(shape.blocks_on_sm(limits))}};
+    if (limits.most_ctas > 0) {
+      instance.defines.emplace_back("PERSISTENT", "1");
+    }
     return instance;
   }
 

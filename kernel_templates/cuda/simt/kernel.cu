@@ -75,6 +75,9 @@
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
 #endif
+#ifndef PERSISTENT
+#define PERSISTENT 0  // 1: a CTA computes one work tile after another
+#endif
 #ifndef BLOCKS_PER_SM
 #define BLOCKS_PER_SM 1  // CTAs that must fit on an SM; limits a thread's registers
 #endif
@@ -158,17 +161,16 @@ struct SimtWorkTile {
   int full_k_tiles;   // of these, the first ones that are completely inside A and B
 };
 
-__device__ __forceinline__ SimtWorkTile work_tile_of_cta(const Arguments& arguments) {
+__device__ __forceinline__ SimtWorkTile work_tile_at(const Arguments& arguments, int index) {
   const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
   const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
   const int tiles = tiles_m * tiles_n;
-  const int slice_of_batch = static_cast<int>(blockIdx.x) / tiles;
-  const TileCoordinate tile =
-      tile_at(static_cast<int>(blockIdx.x) % tiles, tiles_m, tiles_n, kGroupM);
+  const int slice_of_batch = index / tiles;
+  const TileCoordinate tile = tile_at(index % tiles, tiles_m, tiles_n, kGroupM);
   SimtWorkTile work;
   work.batch_index = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
-  work.tile = work.batch_index * tiles + static_cast<int>(blockIdx.x) % tiles;
+  work.tile = work.batch_index * tiles + index % tiles;
   work.m0 = static_cast<long long>(tile.tile_m) * kBlockM;
   work.n0 = static_cast<long long>(tile.tile_n) * kBlockN;
   if (!kReadC || arguments.c != arguments.d) {
@@ -506,9 +508,10 @@ struct CollectiveEpilogue {
     }
   }
 
-  // The CTAs of a tile may wait for each other only if all CTAs of the launch run at once.
+  // The CTAs of a tile may wait for each other only if all work tiles of the launch are computed at
+  // once.
   __device__ __forceinline__ static bool runs_in_one_wave() {
-    return gridDim.x <= sm_id_count() * kBlocksPerSm;
+    return PERSISTENT == 0 && gridDim.x <= sm_id_count() * kBlocksPerSm;
   }
 
   // A thread's first quad of a row, in the partial tile of a slice. Neighbouring threads have
@@ -582,11 +585,8 @@ struct CollectiveEpilogue {
 };
 
 // ---- 7. Entry -----------------------------------------------------------------------------------
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-    tunedgemm_simt(const __grid_constant__ Arguments arguments) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
-  const SimtWorkTile work = work_tile_of_cta(arguments);
+__device__ __forceinline__ void compute(const Arguments& arguments, const SimtWorkTile& work,
+                                        SharedStorage& shared) {
   const ThreadTile tile = thread_tile_of_thread();
   OperandA a;
   OperandB b;
@@ -606,5 +606,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     epilogue.store(accumulators);
   } else {
     epilogue.reduce_and_store(shared.reduction, accumulators);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+    tunedgemm_simt(const __grid_constant__ Arguments arguments) {
+  extern __shared__ __align__(16) unsigned char shared_bytes[];
+  SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
+  if constexpr (PERSISTENT == 0) {
+    compute(arguments, work_tile_at(arguments, static_cast<int>(blockIdx.x)), shared);
+  } else {
+    const unsigned work_tiles = work_tiles_of<kBlockM, kBlockN, kSplitK>(arguments);
+    for (unsigned index = blockIdx.x; index < work_tiles; index += gridDim.x) {
+      compute(arguments, work_tile_at(arguments, static_cast<int>(index)), shared);
+      __syncthreads();  // before the next work tile uses the shared memory
+    }
   }
 }

@@ -51,8 +51,8 @@ class Wgmma final : public CudaFamily {
  public:
   Wgmma() : CudaFamily("wgmma", "cuda/wgmma/kernel.cu", wgmma_knobs()) {}
 
-  Instantiation instantiate(const Problem& requested, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& requested, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits, kArch); !why.empty()) {
       return why;
     }
@@ -81,6 +81,15 @@ class Wgmma final : public CudaFamily {
     return instance;
   }
 
+  AccumulationClass accumulation_class(const Problem& problem,
+                                       const DeviceLimits& limits) const override {
+    if (limits.arch != kArch || !why_not_wgmma_types(problem).empty()) {
+      return AccumulationClass::kNone;
+    }
+    const bool as_mma = problem.a.type != DataType::kF32 && !is_fp8(problem.a.type);
+    return as_mma ? AccumulationClass::kMma : AccumulationClass::kWgmma;
+  }
+
  protected:
   std::vector<Config> search_space(const Problem& problem,
                                    const DeviceLimits& limits) const override {
@@ -103,6 +112,9 @@ class Wgmma final : public CudaFamily {
     }
     // The kernel adds the number of clusters in the grid to its work tile index, which is an int.
     const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
+    if (limits.most_ctas > 0 && shape.cluster_size() > 1) {
+      return "a cluster needs neighbouring SMs, and with an sm_limit others may hold them";
+    }
     if (work_tiles > kMaxGridX - limits.sm_count) {
       return std::to_string(work_tiles) + " work tiles exceed the " +
              std::to_string(kMaxGridX - limits.sm_count) +

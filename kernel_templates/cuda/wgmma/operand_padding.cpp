@@ -97,7 +97,8 @@ OperandPadding operand_padding(const Problem& problem, std::int64_t begin) {
 std::uint32_t padding_grid(const Problem& problem, const DeviceLimits& limits) {
   const double chunks = bytes_of_copies(problem) / 16;
   const double most = kPaddingBlocksOfSm * std::max(limits.sm_count, 1);
-  return static_cast<std::uint32_t>(std::clamp(chunks / kPaddingThreads + 1, 1.0, most));
+  return static_cast<std::uint32_t>(ctas_for(
+      static_cast<std::int64_t>(std::clamp(chunks / kPaddingThreads + 1, 1.0, most)), limits));
 }
 
 std::int64_t padding_end(const Problem& problem, std::int64_t begin) {

@@ -48,6 +48,9 @@ struct WgmmaShape : wgmma::Shape, wgmma::OtherKnobs {
 
 Config config_of(const WgmmaShape& shape);
 
+/// Why wgmma cannot multiply these types with these numerics and this K; empty if it can.
+std::string why_not_wgmma_types(const Problem& problem);
+
 /// Why the kernel cannot compute the problem with this shape; empty if it can. The kernel asserts
 /// most of these conditions, too. Takes the requested problem, which the sentence describes.
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);

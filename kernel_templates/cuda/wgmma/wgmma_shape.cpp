@@ -11,14 +11,8 @@ std::string value(std::string_view knob, int value) {
 }
 
 std::string why_not_operands(const Problem& problem) {
-  const auto is_supported = [](DataType type) {
-    return traits(type).tensor_cores && type != DataType::kF64;
-  };
-  if (!is_supported(problem.a.type) || !is_supported(problem.b.type)) {
-    return "wgmma has no instruction for " + types_text(problem);
-  }
-  if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
-    return "wgmma multiplies f32 only as tf32: ask for the numerics tf32, or use another family";
+  if (std::string why = why_not_wgmma_types(problem); !why.empty()) {
+    return why;
   }
   constexpr std::int64_t kMostExtent = std::numeric_limits<std::int32_t>::max() - 1024;
   for (const auto& [letter, extent] :
@@ -27,9 +21,6 @@ std::string why_not_operands(const Problem& problem) {
       return std::string(letter) + "=" + std::to_string(extent) + " exceeds the " +
              std::to_string(kMostExtent) + " that TMA can address";
     }
-  }
-  if (problem.k == 0) {
-    return "K=0 leaves nothing for TMA to load";
   }
   constexpr std::int64_t kMostStrideBytes = (std::int64_t{1} << 40) - 1;
   for (const auto& [letter, matrix] :
@@ -102,6 +93,19 @@ std::string with_values(std::string_view words, const Problem& requested, const 
 }
 
 }  // namespace
+
+std::string why_not_wgmma_types(const Problem& problem) {
+  const auto is_supported = [](DataType type) {
+    return traits(type).tensor_cores && type != DataType::kF64;
+  };
+  if (!is_supported(problem.a.type) || !is_supported(problem.b.type)) {
+    return "wgmma has no instruction for " + types_text(problem);
+  }
+  if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
+    return "wgmma multiplies f32 only as tf32: ask for the numerics tf32, or use another family";
+  }
+  return problem.k == 0 ? "K=0 leaves nothing for TMA to load" : "";
+}
 
 Problem problem_of_kernel(const Problem& problem, const Config& config) {
   return config.at("swap_ab") != 0 ? transposed(problem) : problem;

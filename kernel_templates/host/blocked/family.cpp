@@ -52,8 +52,8 @@ class Blocked final : public HostFamily {
               {0, 8},
               "rows of B prefetched while packing; not 0: also the next panel"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
@@ -66,6 +66,11 @@ class Blocked final : public HostFamily {
     instance.launch.shared_bytes = static_cast<std::uint32_t>(shape.scratch_bytes());
     instance.predicted_us = blocked_us(problem, shape, limits);
     return instance;
+  }
+
+  /// The other families' loops are vectorized by the compiler, in whatever order it finds.
+  AccumulationClass accumulation_class(const Problem&, const DeviceLimits&) const override {
+    return AccumulationClass::kInOrder;
   }
 
  protected:

@@ -13,8 +13,8 @@ class NaiveMnk final : public HostFamily {
  public:
   NaiveMnk() : HostFamily("naive_mnk", "host/naive/naive_mnk.cc", {}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
@@ -37,8 +37,8 @@ class ReorderedMkn final : public HostFamily {
       : HostFamily("reordered_mkn", "host/naive/reordered_mkn.cc",
                    {{"block_n", {512, 2048}, "columns of accumulators", Knob::kTile}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }
@@ -73,8 +73,8 @@ class TransposedB final : public HostFamily {
                    {{"partial_sums", {1, 16, 32}, "independent sums over k"},
                     {"swap_ab", {0, 1}, "1: computes D's transpose from B and A"}}) {}
 
-  Instantiation instantiate(const Problem& requested, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& requested, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
       return why;
     }

@@ -160,6 +160,10 @@ typedef struct tunedgemm_problem {
   int64_t batch_stride_d TUNEDGEMM_ZERO;  /**< From one D to the next. */
   tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
   tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
+  /** 1: a row of D has the same bits for every M, in every place. Of the pointers' alignments, none
+   * matters. A problem without such a kernel is UNSUPPORTED. 0: bits may depend on the winner. */
+  int32_t invariant TUNEDGEMM_ZERO;
+  int32_t sm_limit TUNEDGEMM_ZERO; /**< The SMs that a launch may use; 0: the context's sm_limit. */
 } tunedgemm_problem;
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
 static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
@@ -179,7 +183,8 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  *     m n k batch lda ldb ldc ldd     numbers
  *     batch_stride_a _b _c _d         numbers; 0 is TUNEDGEMM_BROADCAST
  *     output order_c order_d          the type of C and D if not in `types`; row, col
- *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics. */
+ *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
+ *     invariant sm_limit              0 or 1; a number */
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
 /** The text of a problem, without defaults. Writes as tunedgemm_context_report(); 0 if invalid. */
 size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size);
@@ -388,6 +393,8 @@ typedef struct tunedgemm_context_options {
   tunedgemm_rigor rigor TUNEDGEMM_ZERO;   /**< The limit of one tuning. */
   double tune_seconds TUNEDGEMM_ZERO; /**< Limit; 0: $TUNEDGEMM_TUNE_SECONDS, else the rigor's. */
   int32_t tune_candidates TUNEDGEMM_ZERO; /**< The limit of candidates; 0: the rigor's. */
+  int32_t sm_limit
+      TUNEDGEMM_ZERO; /**< For problems without one; 0: $TUNEDGEMM_SM_LIMIT, else all. */
 } tunedgemm_context_options;
 /** Sets the defaults, which are all 0 or NULL. */
 static inline void tunedgemm_context_options_init(tunedgemm_context_options* options) {

@@ -158,6 +158,8 @@ struct CallOptions {
   const float* scale_b = nullptr;                               ///< one value; null: 1
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< of products and sums
   std::int64_t batch = 1;                                       ///< number of products
+  bool invariant = false;     ///< rows have the same bits for every M, in every place
+  std::int32_t sm_limit = 0;  ///< SMs that the launch may use; 0: the context's
 };
 
 /// The options of a call with a Matrix<D> to write, not deduced from an argument.
@@ -218,7 +220,9 @@ Call call_of(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
                       .activation = options.activation,
                       .bias = has_row_bias      ? TUNEDGEMM_BIAS_PER_ROW
                               : has_column_bias ? TUNEDGEMM_BIAS_PER_COLUMN
-                                                : TUNEDGEMM_BIAS_NONE},
+                                                : TUNEDGEMM_BIAS_NONE,
+                      .invariant = options.invariant ? 1 : 0,
+                      .sm_limit = options.sm_limit},
           .buffers = {.a = a.data(),
                       .b = b.data(),
                       .c = options.c ? options.c->data() : nullptr,

@@ -84,6 +84,13 @@ def test_shapes_and_transposes(m, n, k, transpose_a, transpose_b):
     check(d, exact(a.T if transpose_a else a) @ exact(b.T if transpose_b else b))
 
 
+def test_invariant_and_sm_limit_are_attributes_of_the_call():
+    a, b = draw((20, 40), "float32"), draw((40, 9), "float32")
+    check(matmul(a, b, sm_limit=9), exact(a) @ exact(b))
+    lowered = jax.jit(lambda a, b: matmul(a, b, invariant=True, sm_limit=9)).lower(a, b).as_text()
+    assert "invariant = true" in lowered and "sm_limit = 9" in lowered
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_types(dtype):
     a, b = draw((33, 40), dtype), draw((40, 21), dtype)
@@ -340,6 +347,7 @@ A, B = numpy.ones((4, 3), "float32"), numpy.ones((3, 5), "float32")
             ValueError,
             'activation is "swish"; expected none, relu',
         ),
+        (lambda: matmul(A, B, sm_limit=-1), ValueError, "sm_limit is -1; use 0, for all SMs"),
         (lambda: matmul(A, B, numerics="exact"), ValueError, 'numerics is "exact"; expected ieee'),
         (lambda: matmul(A, B, numerics="fast"), ValueError, "numerics fast does not apply to f32"),
         (

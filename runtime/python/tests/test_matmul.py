@@ -126,6 +126,22 @@ def test_epilogue():
     check(out, exact + 3 * c.astype("float64"), 1e-5)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_rows_of_an_invariant_product_have_the_same_bits_for_every_m(dtype):
+    a, b = draw((40, 700), dtype), draw((700, 9), dtype)
+    whole = tunedgemm.matmul(a, b, invariant=True)
+    for first, end in ((0, 1), (7, 8), (3, 20), (39, 40)):
+        rows = tunedgemm.matmul(a[first:end], b, invariant=True)
+        assert rows.tobytes() == whole[first:end].tobytes()
+
+
+def test_a_plan_tells_its_class_and_its_sms():
+    a, b = draw((4, 6)), draw((6, 5))
+    plan = tunedgemm.plan(a, b, invariant=True, sm_limit=3)
+    assert "invariant, class in_order, on 3 SMs" in plan.description
+    assert (plan.run(a, b) == tunedgemm.matmul(a, b, invariant=True)).all()
+
+
 def test_plan():
     a, b = draw((20, 30)), draw((30, 10))
     plan = tunedgemm.plan(a, b, activation="relu")

@@ -515,6 +515,29 @@ def test_recorded_shapes_are_written_and_tuned(device, tmp_path):
     )
 
 
+def test_operators_follow_the_fields_of_the_process(device):
+    x, weight = draw(30, 300, device=device), draw(8, 300, device=device)
+    try:
+        tunedgemm.torch.set_invariant(True)
+        tunedgemm.torch.set_sm_limit(50)
+        with tunedgemm.torch.record() as shapes:
+            whole = OPS.linear(x, weight)
+        assert [problem.text for problem in shapes] == [
+            "types=f32 layout=nt m=30 n=8 k=300 invariant=1 sm_limit=50"
+        ]
+        assert torch.equal(OPS.linear(x[5:6], weight), whole[5:6])
+        tunedgemm.torch.set_sm_limit(None)
+        assert torch.equal(OPS.linear(x[5:9], weight), whole[5:9])
+        with pytest.raises(TypeError, match="invariant is a str; give True or False"):
+            tunedgemm.torch.set_invariant("yes")
+        tunedgemm.torch.set_sm_limit(-1)
+        with pytest.raises(RuntimeError, match="sm_limit is -1"):
+            OPS.linear(x, weight)
+    finally:
+        tunedgemm.torch.set_invariant(False)
+        tunedgemm.torch.set_sm_limit(0)
+
+
 def test_patch_uses_tuned_kernels_and_leaves_the_rest(device):
     model, x = mlp(device), draw(3, 5, 12, device=device)
     keys, expected, untouched = list(model.state_dict()), model(x), copy.deepcopy(model)

@@ -96,6 +96,16 @@ SHARED = numpy.ones((8, 8), "float32")
             "numerics fast does not apply to f32",
         ),
         (
+            lambda: tunedgemm.matmul(A, B, sm_limit=-1),
+            tunedgemm.InvalidArgumentError,
+            "sm_limit is -1; use 0, for all SMs, or more",
+        ),
+        (
+            lambda: tunedgemm.matmul(A, B, invariant=1),
+            TypeError,
+            "invariant is a int; give True or False",
+        ),
+        (
             lambda: tunedgemm.matmul(A, B, bias=numpy.zeros(4, "f4")),
             ValueError,
             r"bias has the shape \(4\)",

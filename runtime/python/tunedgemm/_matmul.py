@@ -29,6 +29,8 @@ def matmul(
     scale_b: Any = None,
     slope: float = 0.01,
     numerics: Numerics = "default",
+    invariant: bool = False,
+    sm_limit: int = 0,
     stream: int | None = None,
     context: Context | None = None,
 ) -> Any:
@@ -53,6 +55,9 @@ def matmul(
     scale_a, scale_b: arrays of one float32 on the same device, read by the kernel.
     slope: the negative slope of leaky_relu.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
+    invariant: True: a row of the result has the same bits for every M, in every place, with every
+        kernel of this GPU's architecture; a little slower for few rows.
+    sm_limit: the SMs of the GPU that the kernel may use, beside others; 0: the context's limit.
     stream: a CUDA stream as an integer. None: the stream that a's library uses.
     context: None: a context for the device of a, with the default options.
 
@@ -72,6 +77,8 @@ def matmul(
         scale_b,
         slope,
         numerics,
+        invariant,
+        sm_limit,
         stream,
         context,
     )
@@ -92,6 +99,8 @@ def plan(
     scale_b: Any = None,
     slope: float = 0.01,
     numerics: Numerics = "default",
+    invariant: bool = False,
+    sm_limit: int = 0,
     policy: Policy = "default",
     name: str | None = None,
     accepted_loss: float = 0.0,
@@ -122,6 +131,8 @@ def plan(
         scale_b,
         slope,
         numerics,
+        invariant,
+        sm_limit,
         policy,
         name,
         accepted_loss,

@@ -65,6 +65,8 @@ class _Options(NamedTuple):
     beta: float
     slope: float
     numerics: str
+    invariant: bool
+    sm_limit: int
     transpose_a: bool
     transpose_b: bool
 
@@ -94,6 +96,8 @@ def matmul(
     beta: float = 0.0,
     c: Any = None,
     numerics: Numerics = "default",
+    invariant: bool = False,
+    sm_limit: int = 0,
     scale_a: Any = None,
     scale_b: Any = None,
     slope: float = 0.01,
@@ -119,6 +123,7 @@ def matmul(
     alpha, beta, slope: numbers, part of the compiled program. slope is leaky_relu's negative slope.
     c: (M, N) or (batch, M, N), of the result's type: an addend, which beta multiplies.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
+    invariant, sm_limit: as for tunedgemm.matmul().
     scale_a, scale_b: arrays of one float32, read by the kernel.
     transpose_a, transpose_b: a is (K, M), b is (N, K). The kernel reads it without a copy;
         matmul(a, b.T) makes XLA copy b.
@@ -148,6 +153,8 @@ def matmul(
         _number("beta", beta),
         _number("slope", slope),
         numerics,
+        invariant,
+        sm_limit,
         bool(transpose_a),
         bool(transpose_b),
     )
@@ -200,6 +207,8 @@ def _checked(options, operands):
         activation=options.activation,
         beta=options.beta,
         numerics=options.numerics,
+        invariant=options.invariant,
+        sm_limit=options.sm_limit,
         **others,
     )
     return options, operands
@@ -261,6 +270,8 @@ def _custom_call(options, operands):
     attributes = {
         "activation": options.activation,
         "numerics": options.numerics,
+        "invariant": options.invariant,
+        "sm_limit": numpy.int64(options.sm_limit),
         "transpose_a": options.transpose_a,
         "transpose_b": options.transpose_b,
         "has_c": c is not None,

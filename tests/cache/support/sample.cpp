@@ -10,8 +10,8 @@ class SampleFamily : public Family {
                {Knob{"block_m", age == 0 ? std::vector{64, 128} : std::vector{64, 128, 256},
                      "rows of a tile"}}) {}
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override {
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override {
     if (auto why = why_not_knobs(config); !why.empty()) {
       return why;
     }

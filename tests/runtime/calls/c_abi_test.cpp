@@ -22,11 +22,12 @@ TEST_CASE("The layout of tunedgemm_context_options is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, rigor) == 36);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, tune_seconds) == 40);
   STATIC_REQUIRE(offsetof(tunedgemm_context_options, tune_candidates) == 48);
+  STATIC_REQUIRE(offsetof(tunedgemm_context_options, sm_limit) == 52);
 }
 
 TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(std::has_unique_object_representations_v<tunedgemm_problem>);
-  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 144);
+  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 152);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, m) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, n) == 16);
@@ -50,6 +51,8 @@ TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_problem, batch_stride_d) == 128);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, activation) == 136);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, bias) == 140);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, invariant) == 144);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, sm_limit) == 148);
 }
 
 TEST_CASE("The layout of tunedgemm_buffers is stable") {

@@ -105,6 +105,9 @@ Problem random_class(const TypeCase& types, std::string_view layout, int variant
   if (problem.c_is_d) {
     problem.c = problem.d;
   }
+  if (random() % 4 == 0) {
+    problem.sm_limit = static_cast<std::int32_t>(1 + random() % 150);
+  }
   return canonical(problem);
 }
 

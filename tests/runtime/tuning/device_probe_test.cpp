@@ -83,7 +83,7 @@ TEST_CASE("A probe that cannot be parsed is repeated") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "cache.db";
   CHECK(launches_of("first", path) == 1);
-  open_store(path)->put_probe("first", "nonsense");
+  open_store(path)->put_note("probe first", "nonsense");
   CHECK(launches_of("first", path) == 1);
   CHECK(launches_of("first", path) == 0);
 }

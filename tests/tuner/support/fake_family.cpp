@@ -10,8 +10,8 @@ FakeFamily::FakeFamily()
               {"variant", {0, 1, 2, 3}, "the smaller, the better predicted"},
               {"split_k", {1, 2}, "split-K slices"}}) {}
 
-Instantiation FakeFamily::instantiate(const Problem& problem, const Config& config,
-                                      const DeviceLimits&) const {
+Instantiation FakeFamily::make_instance(const Problem& problem, const Config& config,
+                                        const DeviceLimits&) const {
   if (config.find("block_m").value_or(0) > problem.m) {
     return "block_m is greater than M";
   }

@@ -12,8 +12,8 @@ class FakeFamily final : public Family {
  public:
   FakeFamily();
 
-  Instantiation instantiate(const Problem& problem, const Config& config,
-                            const DeviceLimits& limits) const override;
+  Instantiation make_instance(const Problem& problem, const Config& config,
+                              const DeviceLimits& limits) const override;
 
   Candidate candidate(int variant, int block_m = 64, int split_k = 1) const;
   /// The instance for a problem so large that every block_m is legal.

@@ -31,8 +31,10 @@ is computed in full precision, whatever torch.backends.cuda.matmul says. torch.a
 types of tuned_linear alone.
 
 The default context of the device (tunedgemm.Context) chooses the kernels. $TUNEDGEMM_POLICY says
-what it does with a problem that has no winner: by default it tunes. Wrong arguments and failures of
-the library raise RuntimeError with the library's message. All threads may call the operators.
+what it does with a problem that has no winner: by default it tunes. set_invariant asks for rows
+whose bits do not depend on M, set_sm_limit leaves a part of the GPU's SMs to others. Wrong
+arguments and failures of the library raise RuntimeError with the library's message. All threads may
+call the operators.
 
 mm, bmm, addmm, linear and tuned_linear have gradients of any order, unless there is an activation.
 Gradients put Python in front of each call, even under torch.no_grad(), but not under
@@ -46,10 +48,20 @@ raise NotImplementedError, as do tensors that are not dense and strided."""
 
 from typing import Any
 
+from ._fields import set_invariant, set_sm_limit
 from ._patch import patch, unpatch
 from ._record import Problem, Shapes, record
 
-__all__ = ["Problem", "Shapes", "external_matmul", "patch", "record", "unpatch"]
+__all__ = [
+    "Problem",
+    "Shapes",
+    "external_matmul",
+    "patch",
+    "record",
+    "set_invariant",
+    "set_sm_limit",
+    "unpatch",
+]
 
 
 def __getattr__(name: str) -> Any:

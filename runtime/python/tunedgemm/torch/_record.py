@@ -18,6 +18,7 @@ from .._core import Context, Placeholder, Plan
 from .._matmul import Policy
 from .._prepare import prepare
 from .._progress import Progress
+from ._fields import FIELDS
 from ._operators import LIBRARY, are_plain
 
 ATEN, OPS = torch.ops.aten, torch.ops.tunedgemm
@@ -165,6 +166,7 @@ def _problem(
             bias=_placeholder(result, (n,)) if bias else None,
             activation=activation,
             numerics=numerics,
+            **FIELDS,
         )
     except ValueError:  # the library does not compute it
         return None
