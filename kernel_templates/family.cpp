@@ -46,18 +46,24 @@ DeviceLimits within_sm_limit(const Problem& problem, DeviceLimits limits) {
 
 std::string why_not_class(const Candidate& candidate, const Problem& problem,
                           const DeviceLimits& limits) {
+  if (problem.invariant == 0) {
+    return "";
+  }
   const AccumulationClass wanted = accumulation_class(problem, limits);
   const AccumulationClass given = accumulation_class(candidate, problem, limits);
-  return problem.invariant == 0 || (given == wanted && wanted != AccumulationClass::kNone)
+  return given == wanted && wanted != AccumulationClass::kNone
              ? ""
              : "invariant=1 needs a kernel of the accumulation class " + std::string(name(wanted)) +
                    ", and this one is of " + std::string(name(given));
 }
 
 std::string why_not_grid(const Launch& launch, const DeviceLimits& limits) {
+  if (limits.most_ctas == 0) {
+    return "";
+  }
   const std::int64_t ctas = std::max<std::int64_t>(
       std::int64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2], launch.prologue.grid);
-  return limits.most_ctas == 0 || ctas <= limits.most_ctas
+  return ctas <= limits.most_ctas
              ? ""
              : "sm_limit=" + std::to_string(limits.most_ctas) + " is less than the " +
                    std::to_string(ctas) + " CTAs that this config launches at once";
@@ -269,17 +275,17 @@ std::vector<Config> Family::search_space(const Problem&, const DeviceLimits&) co
 
 Instantiation Family::instantiate(const Problem& problem, const Config& config,
                                   const DeviceLimits& limits) const {
-  const bool is_limited = problem.sm_limit > 0 && limits.most_ctas != problem.sm_limit;
-  Instantiation made = is_limited ? make_instance(problem, config, within_sm_limit(problem, limits))
-                                  : make_instance(problem, config, limits);
-  if (!made || (problem.invariant == 0 && problem.sm_limit == 0)) {
+  if (problem.sm_limit > 0 && limits.is_gpu() && limits.most_ctas != problem.sm_limit) {
+    return instantiate(problem, config, within_sm_limit(problem, limits));
+  }
+  Instantiation made = make_instance(problem, config, limits);
+  if (!made) {
     return made;
   }
   if (std::string why = why_not_class(made->candidate, problem, limits); !why.empty()) {
     return why;
   }
-  if (std::string why = why_not_grid(made->launch, within_sm_limit(problem, limits));
-      !why.empty()) {
+  if (std::string why = why_not_grid(made->launch, limits); !why.empty()) {
     return why;
   }
   return made;
