@@ -38,6 +38,7 @@ constexpr Layer kLayers[] = {
     {TUNEDGEMM_TYPE_E4M3, TUNEDGEMM_TYPE_BF16, TUNEDGEMM_NUMERICS_PROMOTED, 4096, 7168},
     {TUNEDGEMM_TYPE_F32, TUNEDGEMM_TYPE_F32, TUNEDGEMM_NUMERICS_IEEE, 2048, 2048}};
 
+constexpr int kPoison = 0xff;  // NaN in every float type
 constexpr std::int64_t kMostM = 8192, kAllRows = kMostM + 1000;
 
 const DataTypeTraits& traits_of(tunedgemm_type type) {
@@ -80,33 +81,60 @@ class LayerRun {
   /// Multiplies rows [first, first + m), and compares at most 64 of them with earlier calls.
   void call(tunedgemm_context* context, std::int64_t m, std::int64_t first,
             std::mt19937_64& random) {
-    tunedgemm_problem problem;
-    tunedgemm_problem_init(&problem, m, layer_.n, layer_.k, layer_.in, layer_.in, layer_.out);
-    problem.numerics = layer_.numerics;
-    problem.order_b = TUNEDGEMM_ORDER_COLUMN_MAJOR;
-    problem.invariant = invariant_;
+    const tunedgemm_problem problem = problem_of(m);
     tunedgemm_buffers buffers;
     tunedgemm_buffers_init(&buffers);
     buffers.a = static_cast<std::byte*>(a_->data()) + first * row_bytes(layer_.in, layer_.k);
     buffers.b = b_->data(), buffers.d = d_->data();
+    const std::int64_t bytes = row_bytes(layer_.out, layer_.n);
+    device_.set_bytes(d_->data(), kPoison, m * bytes);
     const tunedgemm_status status = tunedgemm_matmul(context, &problem, &buffers, nullptr);
     INFO(tunedgemm_error_message());
     REQUIRE(status == TUNEDGEMM_STATUS_OK);
-    const std::int64_t bytes = row_bytes(layer_.out, layer_.n);
     std::string row(static_cast<std::size_t>(bytes), '\0');
     device_.synchronize(nullptr);
     for (int index = 0; index < std::min<std::int64_t>(m, 64); ++index) {
       const auto at = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(m));
       device_.copy_to_host(row.data(), static_cast<std::byte*>(d_->data()) + at * bytes, bytes);
+      REQUIRE_FALSE(has_nan(row));
       const auto [known, is_new] = bits_.try_emplace(first + at, sha256_hex(row, 32));
       compared += is_new ? 0 : 1;
       differ += is_new || known->second == sha256_hex(row, 32) ? 0 : 1;
     }
   }
 
+  /// Serves M by the kernels of the M that the context has tuned.
+  void serve(tunedgemm_context* context, std::int64_t m) const {
+    const tunedgemm_problem problem = problem_of(m);
+    tunedgemm_buffers buffers;
+    tunedgemm_buffers_init(&buffers);
+    tunedgemm_plan_options served;
+    tunedgemm_plan_options_init(&served);
+    served.policy = TUNEDGEMM_POLICY_STORED;
+    const tunedgemm_plan* plan = nullptr;
+    REQUIRE(tunedgemm_plan_create(context, &problem, &buffers, &served, &plan) ==
+            TUNEDGEMM_STATUS_OK);
+  }
+
   std::int64_t compared = 0, differ = 0;
 
  private:
+  tunedgemm_problem problem_of(std::int64_t m) const {
+    tunedgemm_problem problem;
+    tunedgemm_problem_init(&problem, m, layer_.n, layer_.k, layer_.in, layer_.in, layer_.out);
+    problem.numerics = layer_.numerics;
+    problem.order_b = TUNEDGEMM_ORDER_COLUMN_MAJOR;
+    problem.invariant = invariant_;
+    return problem;
+  }
+  bool has_nan(const std::string& row) const {
+    for (std::int64_t column = 0; column < layer_.n; ++column) {
+      if (std::isnan(reference::load(traits_of(layer_.out).format, row.data(), column))) {
+        return true;
+      }
+    }
+    return false;
+  }
   static std::int64_t row_bytes(tunedgemm_type type, std::int64_t length) {
     return length * traits_of(type).format.bits / 8;
   }
@@ -135,19 +163,7 @@ std::pair<std::int64_t, std::int64_t> compare_rows(Device& device, const Layer& 
       const double exponent = 13.0 * static_cast<double>(random() % 1000) / 999;
       const auto m = static_cast<std::int64_t>(std::lround(std::exp2(exponent)));
       const auto first = 16 * static_cast<std::int64_t>(random() % 60);
-      tunedgemm_problem problem;
-      tunedgemm_problem_init(&problem, m, layer.n, layer.k, layer.in, layer.in, layer.out);
-      problem.numerics = layer.numerics;
-      problem.order_b = TUNEDGEMM_ORDER_COLUMN_MAJOR;
-      problem.invariant = invariant;
-      tunedgemm_buffers buffers;
-      tunedgemm_buffers_init(&buffers);
-      tunedgemm_plan_options served;
-      tunedgemm_plan_options_init(&served);
-      served.policy = TUNEDGEMM_POLICY_STORED;
-      const tunedgemm_plan* plan = nullptr;
-      REQUIRE(tunedgemm_plan_create(context, &problem, &buffers, &served, &plan) ==
-              TUNEDGEMM_STATUS_OK);
+      run.serve(context, m);
       run.call(context, m, first, random);
     }
     tunedgemm_context_destroy(context);

@@ -131,6 +131,11 @@ std::vector<std::string> bits_of_rows(Device& device, const CompiledKernel& kern
   }
   std::string all(static_cast<std::size_t>(bytes * problem.m), '\0');
   device.copy_to_host(all.data(), d->data(), static_cast<std::int64_t>(all.size()));
+  for (std::int64_t at = 0; at < problem.m * kN; ++at) {  // NaN: poison, or a product with poison
+    if (std::isnan(reference::load(traits(problem.d.type).format, all.data(), at))) {
+      throw std::runtime_error("NaN in D: " + to_text(instance.candidate));
+    }
+  }
   std::vector<std::string> rows;
   for (const std::int64_t place : places) {
     rows.push_back(
