@@ -13,12 +13,27 @@
 constexpr long long kCounterBytes =
     64 << 10;  // the same for all kernels, which may share the workspace
 
-// The work tiles of a launch: one for each tile of D and slice of K, over the batch.
-template <int kTileM, int kTileN, int kSlices>
-__device__ __forceinline__ unsigned work_tiles_of(const Arguments& arguments) {
-  const auto tiles_m = static_cast<unsigned>((arguments.m + kTileM - 1) / kTileM);
-  const auto tiles_n = static_cast<unsigned>((arguments.n + kTileN - 1) / kTileN);
-  return tiles_m * tiles_n * kSlices * static_cast<unsigned>(arguments.batch);
+#ifndef PERSISTENT
+#define PERSISTENT 0  // 1: a CTA computes one work tile after another
+#endif
+
+// Calls `compute` with the index of each work tile of this CTA. There is a work tile for each tile
+// of D and slice of K, over the batch. Without PERSISTENT, the CTA of that number computes it.
+template <int kTileM, int kTileN, int kSlices, class Compute>
+__device__ __forceinline__ void for_each_work_tile(const Arguments& arguments,
+                                                   const Compute& compute) {
+  if constexpr (PERSISTENT == 0) {
+    compute(static_cast<int>(blockIdx.x));
+  } else {
+    const auto tiles_m = static_cast<unsigned>((arguments.m + kTileM - 1) / kTileM);
+    const auto tiles_n = static_cast<unsigned>((arguments.n + kTileN - 1) / kTileN);
+    const unsigned work_tiles =
+        tiles_m * tiles_n * kSlices * static_cast<unsigned>(arguments.batch);
+    for (unsigned index = blockIdx.x; index < work_tiles; index += gridDim.x) {
+      compute(static_cast<int>(index));
+      __syncthreads();  // before the next work tile uses the shared memory
+    }
+  }
 }
 
 // The partial tile of a slice. `tile` is the index of the tile of D in the whole batch, and

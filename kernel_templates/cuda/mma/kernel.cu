@@ -82,9 +82,6 @@
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
 #endif
-#ifndef PERSISTENT
-#define PERSISTENT 0  // 1: a CTA computes one work tile after another
-#endif
 // The architecture: 90 for sm_90.
 #ifdef __CUDA_ARCH__
 constexpr int kArch = __CUDA_ARCH__ / 10;
@@ -495,13 +492,6 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     tunedgemm_mma(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(128) char shared[];
-  if constexpr (PERSISTENT == 0) {
-    compute(arguments, work_tile_at(arguments, static_cast<int>(blockIdx.x)), shared);
-  } else {
-    const unsigned work_tiles = work_tiles_of<kBlockM, kBlockN, kSplitK>(arguments);
-    for (unsigned index = blockIdx.x; index < work_tiles; index += gridDim.x) {
-      compute(arguments, work_tile_at(arguments, static_cast<int>(index)), shared);
-      __syncthreads();  // before the next work tile uses the shared memory
-    }
-  }
+  for_each_work_tile<kBlockM, kBlockN, kSplitK>(
+      arguments, [&](int index) { compute(arguments, work_tile_at(arguments, index), shared); });
 }

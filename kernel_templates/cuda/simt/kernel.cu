@@ -75,9 +75,6 @@
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
 #endif
-#ifndef PERSISTENT
-#define PERSISTENT 0  // 1: a CTA computes one work tile after another
-#endif
 #ifndef BLOCKS_PER_SM
 #define BLOCKS_PER_SM 1  // CTAs that must fit on an SM; limits a thread's registers
 #endif
@@ -613,13 +610,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     tunedgemm_simt(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   SharedStorage& shared = *reinterpret_cast<SharedStorage*>(shared_bytes);
-  if constexpr (PERSISTENT == 0) {
-    compute(arguments, work_tile_at(arguments, static_cast<int>(blockIdx.x)), shared);
-  } else {
-    const unsigned work_tiles = work_tiles_of<kBlockM, kBlockN, kSplitK>(arguments);
-    for (unsigned index = blockIdx.x; index < work_tiles; index += gridDim.x) {
-      compute(arguments, work_tile_at(arguments, static_cast<int>(index)), shared);
-      __syncthreads();  // before the next work tile uses the shared memory
-    }
-  }
+  for_each_work_tile<kBlockM, kBlockN, kSplitK>(
+      arguments, [&](int index) { compute(arguments, work_tile_at(arguments, index), shared); });
 }
