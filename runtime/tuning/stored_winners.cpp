@@ -50,9 +50,9 @@ void StoredWinners::note_class(const CanonicalProblem& problem) const {
   }
   if (!before.empty() && before != now) {
     log_warning("invariant products of " + place +
-                " have other bits than before: the cache is of " +
-                "a version of this library with the accumulation class " + before +
-                ", and this version has " + now);
+                " have other bits than before: the cache is of a version of this library with the "
+                "accumulation class " +
+                before + ", and this version has " + now);
   }
 }
 

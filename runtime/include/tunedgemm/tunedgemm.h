@@ -160,8 +160,8 @@ typedef struct tunedgemm_problem {
   int64_t batch_stride_d TUNEDGEMM_ZERO;  /**< From one D to the next. */
   tunedgemm_activation activation TUNEDGEMM_ZERO; /**< Applied last, before rounding to D's type. */
   tunedgemm_bias bias TUNEDGEMM_ZERO; /**< Whether a bias is added, and along which dimension. */
-  /** 1: a row of D has the same bits for every M, in every place. Of the pointers' alignments, none
-   * matters. A problem without such a kernel is UNSUPPORTED. 0: bits may depend on the winner. */
+  /** 1: a row of D has the same bits for every M, in every place, whatever the alignments. If no
+   * kernel does that, the call is UNSUPPORTED. 0: the bits may depend on the winner. */
   int32_t invariant TUNEDGEMM_ZERO;
   int32_t sm_limit TUNEDGEMM_ZERO; /**< The SMs that a launch may use; 0: the context's sm_limit. */
 } tunedgemm_problem;
@@ -393,8 +393,8 @@ typedef struct tunedgemm_context_options {
   tunedgemm_rigor rigor TUNEDGEMM_ZERO;   /**< The limit of one tuning. */
   double tune_seconds TUNEDGEMM_ZERO; /**< Limit; 0: $TUNEDGEMM_TUNE_SECONDS, else the rigor's. */
   int32_t tune_candidates TUNEDGEMM_ZERO; /**< The limit of candidates; 0: the rigor's. */
-  int32_t sm_limit
-      TUNEDGEMM_ZERO; /**< For problems without one; 0: $TUNEDGEMM_SM_LIMIT, else all. */
+  /** For problems without one; 0: $TUNEDGEMM_SM_LIMIT, else all SMs. */
+  int32_t sm_limit TUNEDGEMM_ZERO;
 } tunedgemm_context_options;
 /** Sets the defaults, which are all 0 or NULL. */
 static inline void tunedgemm_context_options_init(tunedgemm_context_options* options) {
