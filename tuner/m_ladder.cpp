@@ -33,19 +33,23 @@ std::optional<double> log2_error(const Problem& problem, const Candidate& candid
              : std::nullopt;
 }
 
-// The error at an M: interpolated between the nearest M below and above.
-double error_at(const std::map<double, double>& errors, double log2_m) {
+// The error at an M: interpolated between the nearest M below and above, and beyond them that of
+// the nearest. `penalty` is added for each doubling between the M and the nearest one.
+double error_at(const std::map<double, double>& errors, double log2_m, double penalty) {
+  if (errors.empty()) {
+    return 0;
+  }
   const auto above = errors.lower_bound(log2_m);
   if (above == errors.begin()) {
-    return above->second + kPenalty * (above->first - log2_m);
+    return above->second + penalty * (above->first - log2_m);
   }
   const auto below = std::prev(above);
   if (above == errors.end()) {
-    return below->second + kPenalty * (log2_m - below->first);
+    return below->second + penalty * (log2_m - below->first);
   }
   const double part = (log2_m - below->first) / (above->first - below->first);
   const double apart = std::min(above->first - log2_m, log2_m - below->first);
-  return std::lerp(below->second, above->second, part) + kPenalty * apart;
+  return std::lerp(below->second, above->second, part) + penalty * apart;
 }
 
 std::int64_t nearest(const std::vector<std::int64_t>& sizes, std::int64_t m) {
@@ -110,6 +114,13 @@ MLadder::MLadder(const Problem& problem, const DeviceLimits& limits,
       usual_errors_.insert_or_assign(log2_of(rung->winner.problem->m), median(std::move(errors)));
     }
   }
+  for (auto& [text, of_candidate] : kernels_) {
+    for (Kernel& kernel : of_candidate) {
+      for (auto& [log2_m, error] : kernel.errors) {
+        error -= error_at(usual_errors_, log2_m, 0);
+      }
+    }
+  }
 }
 
 void MLadder::add_winner(const Record& winner) {
@@ -151,8 +162,7 @@ std::vector<LadderChoice> MLadder::choices(const Problem& problem) const {
       if (!instance || kernel.errors.empty()) {
         continue;
       }
-      const double expected_us =
-          instance->predicted_us * std::exp2(error_at(kernel.errors, log2_m));
+      const double expected_us = instance->predicted_us * std::exp2(error_of(kernel, log2_m));
       choices.push_back({.instance = std::move(instance).value(),
                          .expected_us = expected_us,
                          .tuned_m = nearest(kernel.won_at, problem.m)});
@@ -169,6 +179,10 @@ std::vector<LadderChoice> MLadder::choices_elsewhere(const Problem& problem) con
   return all;
 }
 
+double MLadder::error_of(const Kernel& kernel, double log2_m) const {
+  return error_at(kernel.errors, log2_m, kPenalty) + error_at(usual_errors_, log2_m, 0);
+}
+
 bool MLadder::has(std::int64_t m) const {
   return tuned_m_.contains(m);
 }
@@ -176,9 +190,9 @@ bool MLadder::has(std::int64_t m) const {
 double MLadder::expected_us(const Instance& instance) const {
   const auto kernel = kernels_.find(to_text(instance.candidate));
   const bool is_measured = kernel != kernels_.end() && !kernel->second.front().errors.empty();
-  const std::map<double, double>& errors =
-      is_measured ? kernel->second.front().errors : usual_errors_;
-  const double error = errors.empty() ? 0 : error_at(errors, log2_of(instance.problem.m));
+  const double log2_m = log2_of(instance.problem.m);
+  const double error = is_measured ? error_of(kernel->second.front(), log2_m)
+                                   : error_at(usual_errors_, log2_m, kPenalty);
   return instance.predicted_us * std::exp2(error);
 }
 

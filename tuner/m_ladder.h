@@ -26,9 +26,11 @@ struct LadderChoice {
 /// The tuned problems of one class: those that differ in M alone, and in what follows from M.
 /// Immutable, so threads may share it. The limits must outlive it.
 ///
-/// The cost model predicts each config's time at each M. A kernel's error is the ratio of measured
-/// to predicted time where the kernel was measured; between two such M it is interpolated linearly
-/// in log M. Far from all of them a kernel's expected time has a penalty.
+/// The cost model predicts each config's time at each M. Its error is the ratio of measured to
+/// predicted time. The usual error at a tuned M is the median of the candidates measured there. A
+/// kernel's error relative to the usual one is known where the kernel was measured. Between two
+/// such M it is interpolated linearly in log M; far from all of them the expected time has a
+/// penalty.
 class MLadder {
  public:
   /// Ignores tuned problems of other classes.
@@ -61,12 +63,15 @@ class MLadder {
     Candidate candidate;
     Problem tuned = {};                     ///< a problem that it won, which has its alignments
     std::vector<std::int64_t> won_at = {};  ///< values of M
-    std::map<double, double> errors = {};   ///< log2 of the model's error, by log2 of M + 1
+    /// log2 of the model's error relative to the usual one, by log2 of M + 1
+    std::map<double, double> errors = {};
   };
 
   void add_winner(const Record& winner);
   /// Adds an error of the candidate's kernels, if the candidate won somewhere.
   void add_error(const Problem& problem, const Candidate& candidate, double measured_us);
+  /// log2 of the model's error that is expected of a kernel.
+  double error_of(const Kernel& kernel, double log2_m) const;
 
   const DeviceLimits& limits_;
   std::set<std::int64_t> tuned_m_;

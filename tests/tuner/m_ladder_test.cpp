@@ -44,13 +44,13 @@ struct TwoRungs {
     tuned.winner.measurement.median_us = median_us;
     return tuned;
   }
-  // Both configs were timed at both M.
+  // The configs were timed at each M for which `us` has a time.
   MLadder ladder(const Problem& problem = of_m(100)) const {
     std::vector<TunedProblem> with_times = tuned;
     for (TunedProblem& rung : with_times) {
       const auto times = us.find(rung.winner.problem->m);
       for (const Candidate& candidate : {small, large}) {
-        if (times != us.end()) {
+        if (times != us.end() && times->second.contains(to_text(candidate))) {
           TrialRecord& trial = rung.timed.emplace_back();
           trial.family = candidate.family->name();
           trial.config = candidate.config;
@@ -137,6 +137,25 @@ TEST_CASE("Without trials the cost model decides, corrected by the times of the 
   CHECK(front_at(1000) == rungs.large);
   rungs.tuned[1].winner.measurement.median_us *= 10;  // the model is wrong about the large tile
   CHECK(front_at(1000) == rungs.small);
+}
+
+TEST_CASE(
+    "Where the model is wrong about all kernels, it is wrong about those not measured there") {
+  TwoRungs rungs;
+  const auto predicted_us = [&](std::int64_t m, const Candidate& candidate) {
+    return instantiate(of_m(m), candidate, rungs.limits)->predicted_us;
+  };
+  // At 64 all take eight times as long as predicted, and the large tile was not tried.
+  rungs.us = {{64, {{to_text(rungs.small), 8 * predicted_us(64, rungs.small)}}},
+              {1024,
+               {{to_text(rungs.small), 2 * predicted_us(1024, rungs.small)},
+                {to_text(rungs.large), predicted_us(1024, rungs.large)}}}};
+  rungs.tuned[0].winner.measurement.median_us = rungs.us[64][to_text(rungs.small)];
+  rungs.tuned[1].winner.measurement.median_us = rungs.us[1024][to_text(rungs.large)];
+  const auto choices = rungs.ladder().choices(of_m(64));
+  REQUIRE(choices.size() == 2);
+  CHECK(choices[0].instance.candidate == rungs.small);
+  CHECK(choices[1].expected_us > 5 * predicted_us(64, rungs.large));
 }
 
 TEST_CASE("The best expected time is that of a stored kernel, or of a candidate predicted faster") {
