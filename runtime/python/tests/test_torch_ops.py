@@ -4,6 +4,7 @@ present, a GPU."""
 import copy
 import sys
 import time
+import types
 import weakref
 
 import pytest
@@ -535,7 +536,33 @@ def test_operators_follow_the_fields_of_the_process(device):
             OPS.linear(x, weight)
     finally:
         tunedgemm.torch.set_invariant(False)
-        tunedgemm.torch.set_sm_limit(0)
+        tunedgemm.torch.set_sm_limit(None)
+
+
+def test_operators_follow_the_carveout_of_pytorch(device, monkeypatch):
+    x, weight = draw(30, 300, device=device), draw(8, 300, device=device)
+    gpu = types.SimpleNamespace(multi_processor_count=132)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: gpu)
+
+    def limit():
+        with tunedgemm.torch.record() as shapes:
+            OPS.linear(x, weight)
+        return next(iter(shapes)).text.removeprefix("types=f32 layout=nt m=30 n=8 k=300").strip()
+
+    try:
+        torch._C._set_sm_carveout_experimental(20)
+        assert limit() == "sm_limit=112"
+        tunedgemm.torch.set_sm_limit(50)
+        torch._C._set_sm_carveout_experimental(30)
+        assert limit() == "sm_limit=50"
+        tunedgemm.torch.set_sm_limit(None)
+        assert limit() == "sm_limit=102"
+        torch._C._set_sm_carveout_experimental(None)
+        assert limit() == ""
+    finally:
+        torch._C._set_sm_carveout_experimental(None)
+        tunedgemm.torch.set_sm_limit(None)
 
 
 def test_patch_uses_tuned_kernels_and_leaves_the_rest(device):

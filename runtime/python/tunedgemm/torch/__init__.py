@@ -32,7 +32,8 @@ types of tuned_linear alone.
 
 The default context of the device (tunedgemm.Context) chooses the kernels. $TUNEDGEMM_POLICY says
 what it does with a problem that has no winner: by default it tunes. set_invariant asks for rows
-whose bits do not depend on M, set_sm_limit leaves a part of the GPU's SMs to others. Wrong
+whose bits do not depend on M, set_sm_limit leaves a part of the GPU's SMs to others. Without it
+they leave those of torch._C._set_sm_carveout_experimental(), as PyTorch's operators do. Wrong
 arguments and failures of the library raise RuntimeError with the library's message. All threads may
 call the operators.
 
@@ -48,7 +49,7 @@ raise NotImplementedError, as do tensors that are not dense and strided."""
 
 from typing import Any
 
-from ._fields import set_invariant, set_sm_limit
+from ._fields import follow_carveout, set_invariant, set_sm_limit
 from ._patch import patch, unpatch
 from ._record import Problem, Shapes, record
 
@@ -62,6 +63,8 @@ __all__ = [
     "set_sm_limit",
     "unpatch",
 ]
+
+follow_carveout()
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -9,6 +10,8 @@ import torch
 from .. import _core
 
 FIELDS: dict[str, Any] = {"invariant": False, "sm_limit": 0}
+_CARVEOUT_SETTER = "_set_sm_carveout_experimental"
+_follows_carveout = True
 
 
 def set_invariant(invariant: bool) -> None:
@@ -18,16 +21,40 @@ def set_invariant(invariant: bool) -> None:
 
 
 def set_sm_limit(limit: int | None) -> None:
-    """The SMs that operators may use; 0: all. None: those of the current device without the ones
-    that PyTorch leaves to others (torch._C._set_sm_carveout_experimental). Holds for the calls that
-    begin later, on all threads."""
+    """The SMs that operators may use; 0: all. None, the default: those of the current device
+    without the ones that PyTorch leaves to others (torch._C._set_sm_carveout_experimental). Holds
+    for the calls that begin later, on all threads."""
+    global _follows_carveout
+    _follows_carveout = limit is None
     if limit is None:
-        carveout = torch._C._get_sm_carveout_experimental()
-        sms = torch.cuda.get_device_properties().multi_processor_count if carveout else 0
-        limit = sms - (carveout or 0)
-    _set(sm_limit=limit)
+        _read_carveout()
+    else:
+        _set(sm_limit=limit)
 
 
 def _set(**changed: Any) -> None:
     _core._set_torch_fields(**{**FIELDS, **changed})
     FIELDS.update(changed)
+
+
+def _read_carveout() -> None:
+    carveout = torch._C._get_sm_carveout_experimental()
+    if not carveout or not torch.cuda.is_available():
+        _set(sm_limit=0)
+    else:
+        _set(sm_limit=torch.cuda.get_device_properties().multi_processor_count - carveout)
+
+
+def follow_carveout() -> None:
+    """Lets PyTorch's setter of the carve-out set the limit too, unless set_sm_limit has set it: to
+    read the carve-out in each call would cost time."""
+    original = getattr(torch._C, _CARVEOUT_SETTER)
+
+    @functools.wraps(original)
+    def set_carveout(sms: int | None) -> None:
+        original(sms)
+        if _follows_carveout:
+            _read_carveout()
+
+    setattr(torch._C, _CARVEOUT_SETTER, set_carveout)
+    set_sm_limit(None)
