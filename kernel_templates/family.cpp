@@ -129,6 +129,8 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
       {"BIAS", number(problem.bias)},
       {"ACTIVATION", number(problem.activation)},
       {"NUMERICS", number(problem.numerics)},
+      {"SCALING_A", number(problem.scaling_a)},
+      {"SCALING_B", number(problem.scaling_b)},
   };
   const auto is_of_launch = [this](std::string_view name) {
     return std::any_of(knobs_.begin(), knobs_.end(), [name](const Knob& knob) {

@@ -59,6 +59,8 @@ inline Arguments transposed(const Arguments& arguments) noexcept {
   Arguments swapped = arguments;
   std::swap(swapped.a, swapped.b);
   std::swap(swapped.scale_a, swapped.scale_b);
+  std::swap(swapped.scale_stride_a, swapped.scale_stride_b);
+  std::swap(swapped.scale_batch_stride_a, swapped.scale_batch_stride_b);
   std::swap(swapped.m, swapped.n);
   std::swap(swapped.lda, swapped.ldb);
   std::swap(swapped.c_stride_m, swapped.c_stride_n);

@@ -39,7 +39,8 @@ bool comparable(const Problem& left, const Problem& right) {
          same_elements(left.d, right.d) && left.beta == right.beta &&
          (left.beta == ScalarClass::kZero || same_elements(left.c, right.c)) &&
          left.bias == right.bias && left.activation == right.activation &&
-         left.numerics == right.numerics;
+         left.numerics == right.numerics && left.scaling_a == right.scaling_a &&
+         left.scaling_b == right.scaling_b;
 }
 
 bool same_strides(const Problem& left, const Problem& right) {

@@ -57,6 +57,15 @@ std::string why_not_numerics(const Problem& problem) {
                                            std::string(name(problem.a.type)) + " inputs; use ieee";
 }
 
+std::string why_not_scaling(const Problem& problem) {
+  const bool one_factor =
+      problem.scaling_a == Scaling::kTensor && problem.scaling_b == Scaling::kTensor;
+  return one_factor || is_fp8(problem.a.type)
+             ? ""
+             : "the scales of " + std::string(name(problem.a.type)) +
+                   " inputs are one value for each matrix; only fp8 has more";
+}
+
 // A number outside its enumeration is written as a name that cannot be parsed.
 std::string why_not_enumerators(const Problem& problem) {
   for (const ProblemField& field : problem_fields()) {
@@ -134,6 +143,7 @@ constexpr Names<Numerics, 5> kNumerics{{{Numerics::kIeee, "ieee"},
                                         {Numerics::kEmulated, "emulated"},
                                         {Numerics::kFast, "fast"},
                                         {Numerics::kPromoted, "promoted"}}};
+constexpr Names<Scaling, 2> kScalings{{{Scaling::kTensor, "tensor"}, {Scaling::kRow, "row"}}};
 constexpr Names<LaunchRegime, 2> kLaunchRegimes{
     {{LaunchRegime::kIsolated, "isolated"}, {LaunchRegime::kBackToBack, "back_to_back"}}};
 
@@ -182,6 +192,9 @@ std::string_view name(Numerics numerics) {
 std::string_view name(LaunchRegime regime) {
   return name_in(kLaunchRegimes, regime);
 }
+std::string_view name(Scaling scaling) {
+  return name_in(kScalings, scaling);
+}
 std::optional<Order> parse_order(std::string_view text) {
   return value_in(kOrders, text);
 }
@@ -204,6 +217,9 @@ std::optional<Numerics> parse_numerics(std::string_view text) {
 }
 std::optional<LaunchRegime> parse_launch_regime(std::string_view text) {
   return value_in(kLaunchRegimes, text);
+}
+std::optional<Scaling> parse_scaling(std::string_view text) {
+  return value_in(kScalings, text);
 }
 
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
@@ -244,7 +260,7 @@ std::string why_not(const Problem& problem) {
            "; they must have the same element type";
   }
   for (const std::string& reason :
-       {why_not_numerics(problem), why_not_enumerators(problem),
+       {why_not_numerics(problem), why_not_enumerators(problem), why_not_scaling(problem),
         why_not_matrix("A", a, m, k, batch), why_not_matrix("B", b, k, n, batch),
         problem.beta == ScalarClass::kZero ? std::string() : why_not_matrix("C", c, m, n, batch),
         why_not_matrix("D", d, m, n, batch)}) {
@@ -265,6 +281,7 @@ Problem transposed(const Problem& problem) {
   Problem same = problem;
   std::swap(same.m, same.n);
   std::swap(same.a, same.b);
+  std::swap(same.scaling_a, same.scaling_b);
   for (Matrix* matrix : {&same.a, &same.b, &same.c, &same.d}) {
     matrix->order = flipped(matrix->order);
   }
@@ -283,6 +300,9 @@ CanonicalProblem canonical(const Problem& problem) {
   }
   if (same.alpha == ScalarClass::kZero) {
     same.k = 0;
+  }
+  if (same.k == 0) {
+    same.scaling_a = same.scaling_b = Scaling::kTensor;
   }
   same.alpha = ScalarClass::kOne;
   if (same.beta == ScalarClass::kZero) {
@@ -325,6 +345,10 @@ std::string epilogue_text(const Problem& problem) {
     text += text.empty() ? "" : " ";
     text += word;
   };
+  if (problem.scaling_a != Scaling::kTensor || problem.scaling_b != Scaling::kTensor) {
+    add("scales/" + std::string(name(problem.scaling_a)) + "·" +
+        std::string(name(problem.scaling_b)));
+  }
   if (problem.beta != ScalarClass::kZero) {
     add(problem.c_is_d ? "beta·D" : "beta·C");
   }

@@ -2,7 +2,7 @@
 
 // Problem: the requested multiplication, as a plain value.
 //
-//     D = act( alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias )   (per batch index)
+//     D = act( alpha * (scale_a * op(A)) * (op(B) * scale_b) + beta * C + bias )  (per batch index)
 //
 // op(A) is M x K, op(B) K x N, C and D M x N. A transposed row-major matrix is a column-major one,
 // so op() is part of the order: `a.order` is the memory order of the M x K matrix op(A). A property
@@ -32,6 +32,10 @@ enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 /// The bias has D's element type: M values, one for each row of D, or N values, one for each
 /// column.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
+
+/// The f32 factors of A or B: one for the matrix; or M factors, one for each row of op(A), and N,
+/// one for each column of op(B). Only fp8 has more than one factor.
+enum class Scaling : std::int32_t { kTensor = 0, kRow = 1 };
 
 /// The class of alpha or beta. Their values are not part of the problem. If `beta` is of class
 /// kZero, C is never read.
@@ -79,6 +83,7 @@ struct Problem {
   /// of A, a column of B, the epilogue and what accumulation_class() reads.
   std::int32_t invariant = 0;
   std::int32_t sm_limit = 0;  ///< the SMs of the GPU that a launch may use; 0: all
+  Scaling scaling_a = Scaling::kTensor, scaling_b = Scaling::kTensor;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -102,8 +107,8 @@ Problem transposed(const Problem& problem);
 
 /// A problem as the kernels compute it and as keys have it; only canonical() makes one. D is
 /// row-major. Differences without effect are removed, so that equal work has equal keys. Batch
-/// strides are 0 if batch is 1; C equals D if beta is zero; K is 0 if alpha is zero; alpha is kOne;
-/// and beta is kZero or kOther.
+/// strides are 0 if batch is 1; C equals D if beta is zero; K is 0 if alpha is zero; no scales are
+/// read if K is 0; alpha is kOne; and beta is kZero or kOther.
 class CanonicalProblem {
  public:
   CanonicalProblem() = default;  ///< without elements
@@ -164,11 +169,13 @@ std::string_view name(Bias bias);
 std::string_view name(ScalarClass scalar);
 std::string_view name(Numerics numerics);
 std::string_view name(LaunchRegime regime);
+std::string_view name(Scaling scaling);
 std::optional<Order> parse_order(std::string_view text);
 std::optional<ScalarClass> parse_scalar_class(std::string_view text);
 std::optional<LaunchRegime> parse_launch_regime(std::string_view text);
 std::optional<Activation> parse_activation(std::string_view text);
 std::optional<Bias> parse_bias(std::string_view text);
 std::optional<Numerics> parse_numerics(std::string_view text);
+std::optional<Scaling> parse_scaling(std::string_view text);
 
 }  // namespace tunedgemm::internal

@@ -148,6 +148,12 @@ constexpr std::array kFields{
     number_field<&Problem::sm_limit>("sm_limit",
                                      "the SMs of a GPU that a launch may use; default 0: all",
                                      "a whole number from 0 to 2147483647"),
+    choice_field<&Problem::scaling_a, parse_scaling>(
+        "scaling_a", "the scales of an fp8 A: tensor (default), one; row, one for each row of A",
+        "tensor or row"),
+    choice_field<&Problem::scaling_b, parse_scaling>(
+        "scaling_b", "the scales of an fp8 B: tensor, or row, one for each column of B",
+        "tensor or row"),
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "runtime/calls/launch.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace tunedgemm::internal {
@@ -74,6 +76,67 @@ std::string hexadecimal(const void* pointer) {
   return "0x" + text;
 }
 
+// The scales of an operand of the kernel.
+struct Scales {
+  std::string_view name;  // of the caller's operand
+  const float* first;
+  bool per_row;
+  std::int64_t rows, stride, batch_stride;
+
+  // Precondition: why_not_scales() is empty.
+  std::int64_t bytes(std::int64_t batch) const {
+    const std::int64_t last = per_row ? (rows - 1) * stride + (batch - 1) * batch_stride : 0;
+    return (last + 1) * static_cast<std::int64_t>(sizeof *first);
+  }
+};
+
+// Wraps, since why_not_scales() looks at the factors only later, and not at all if they are unused.
+std::int64_t wrapping_product(std::int64_t left, std::int64_t right) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(left) *
+                                   static_cast<std::uint64_t>(right));
+}
+
+std::array<Scales, 2> scales_of(const Plan& plan, const tunedgemm_buffers& buffers) noexcept {
+  const auto stride_of = [](std::int64_t given, std::int64_t packed) {
+    return given == 0 ? packed : given == TUNEDGEMM_BROADCAST ? 0 : given;
+  };
+  const auto make = [&](bool of_b, Scaling scaling, std::int64_t rows) {
+    const std::int64_t stride =
+        stride_of(of_b ? buffers.scale_stride_b : buffers.scale_stride_a, 1);
+    return Scales{of_b ? "scale_b" : "scale_a",
+                  of_b ? buffers.scale_b : buffers.scale_a,
+                  scaling == Scaling::kRow,
+                  rows,
+                  stride,
+                  stride_of(of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a,
+                            wrapping_product(rows, stride))};
+  };
+  return {make(plan.swapped, plan.problem->scaling_a, plan.problem->m),
+          make(!plan.swapped, plan.problem->scaling_b, plan.problem->n)};
+}
+
+std::string why_not_scales(const Scales& scales, std::int64_t batch) {
+  const std::string name(scales.name);
+  if (reinterpret_cast<std::uintptr_t>(scales.first) % sizeof(float) != 0) {
+    return "the scale at " + hexadecimal(scales.first) + " is not aligned to 4 bytes";
+  }
+  if (!scales.per_row) {
+    return "";
+  }
+  if (scales.first == nullptr) {
+    return "the pointer " + name + " is null, but " + name.back() + "'s scaling is row";
+  }
+  for (const auto& [what, stride, steps] :
+       {std::tuple("stride", scales.stride, scales.rows),
+        std::tuple("batch stride", scales.batch_stride, batch)}) {
+    if (stride < 0 || stride > kMostBytes / std::max<std::int64_t>(steps, 1) / 8) {
+      return "the " + std::string(what) + " of " + name + " is " + std::to_string(stride) +
+             " elements; give 0 (packed), TUNEDGEMM_BROADCAST, or a number within 2^56 bytes";
+    }
+  }
+  return "";
+}
+
 std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers) {
   const auto missing = [](std::string_view name, std::string_view use) {
     return "the pointer " + std::string(name) + " is null, but " + std::string(use);
@@ -101,9 +164,9 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
              " is not aligned to the size of its elements";
     }
   }
-  for (const float* scale : {buffers.scale_a, buffers.scale_b}) {
-    if (reinterpret_cast<std::uintptr_t>(scale) % sizeof(float) != 0) {
-      return "the scale at " + hexadecimal(scale) + " is not aligned to 4 bytes";
+  for (const Scales& scales : scales_of(plan, buffers)) {
+    if (std::string why = why_not_scales(scales, plan.problem->batch); !why.empty()) {
+      return why;
     }
   }
   return "";
@@ -125,13 +188,14 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
   const std::int64_t bias_length = original.bias == Bias::kNone     ? 0
                                    : original.bias == Bias::kPerRow ? m
                                                                     : n;
+  const std::array<Scales, 2> scales = scales_of(plan, buffers);
   const std::pair<std::string_view, Region> read[] = {
       {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, original.a, m, k, batch)},
       {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, original.b, k, n, batch)},
       {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, original.c, m, n, batch) : Region{}},
       {"the bias", vector(buffers.bias, bias_length * plan.element_bytes_d)},
-      {"scale_a", vector(buffers.scale_a, sizeof *buffers.scale_a)},
-      {"scale_b", vector(buffers.scale_b, sizeof *buffers.scale_b)},
+      {scales[0].name, vector(scales[0].first, scales[0].bytes(batch))},
+      {scales[1].name, vector(scales[1].first, scales[1].bytes(batch))},
   };
   const Region workspace{buffers.workspace,
                          uses_callers_workspace(plan, buffers) ? plan.launch.workspace_bytes : 0};
@@ -161,7 +225,9 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
   const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
   const bool c = !plan.reads_c || buffers.c != nullptr;
   const bool bias = plan.problem->bias == Bias::kNone;  // else why_not_buffers checks it
-  const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr;
+  const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr &&
+                      plan.problem->scaling_a == Scaling::kTensor &&
+                      plan.problem->scaling_b == Scaling::kTensor;
   const bool apart =
       !(plan.reads_inputs && (ranges_overlap(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||
                               ranges_overlap(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&
@@ -232,8 +298,13 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.d = buffers.d;
   arguments.bias = buffers.bias;
   if (plan.reads_inputs) {  // else the product is 0, even if a factor is infinite or NaN
-    arguments.scale_a = buffers.scale_a;
-    arguments.scale_b = buffers.scale_b;
+    const auto [a, b] = scales_of(plan, buffers);
+    arguments.scale_a = a.first;
+    arguments.scale_b = b.first;
+    arguments.scale_stride_a = a.stride;
+    arguments.scale_stride_b = b.stride;
+    arguments.scale_batch_stride_a = a.batch_stride;
+    arguments.scale_batch_stride_b = b.batch_stride;
     arguments.alpha = buffers.alpha;
   }
   arguments.beta = buffers.beta;

@@ -106,6 +106,8 @@ void pair_members(CProblem& problem, Written& written, Pair pair) {
   pair("numerics", problem.numerics, written.numerics);
   pair("invariant", problem.invariant, written.invariant);
   pair("sm_limit", problem.sm_limit, written.sm_limit);
+  pair("scaling_a", problem.scaling_a, written.scaling_a);
+  pair("scaling_b", problem.scaling_b, written.scaling_b);
 }
 
 /// The problem as the caller of the key wrote it.

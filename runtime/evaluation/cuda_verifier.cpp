@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kThreads = 256;
 constexpr std::int64_t kCtasPerSm = 16;
-constexpr std::int64_t kTaskBytes = 512;
+constexpr std::int64_t kTaskBytes = 1024;
 constexpr std::int64_t kResultBytes = 256;
 
 // If no thread can be started, the kernel is compiled on first use.

@@ -68,7 +68,7 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const CanonicalPr
                                  std::shared_ptr<CandidateCompiler> compiler, double memory_share)
     : device_(device),
       problem_(problem),
-      scalars_(VerifiedProblem(problem, seed_for(problem)).scalars),
+      scale_(VerifiedProblem(problem, seed_for(problem)).scale(0, 0, 0)),
       compiler_(compiler ? std::move(compiler)
                          : std::make_shared<CandidateCompiler>(device, store, nullptr)) {
   std::unique_ptr<Verifier> verifier = device.backend().make_verifier(device, store);

@@ -61,8 +61,14 @@ double error_of_accumulator(const Problem& problem) {
 // `error`. kMargin covers the slopes of gelu, which exceed 1.
 constexpr double kMargin = 1.2;
 
-ErrorBound bound_of_line(double error, double steepest) {
-  return {std::max(kMargin, steepest) * error, 0};
+// What is multiplied by the scale of the product, and what is not.
+struct Scaled {
+  double constant = 0, of_scale = 0;
+};
+
+reference::Bound bound_of_line(const Scaled& error, double steepest) {
+  const double slope = std::max(kMargin, steepest);
+  return {{slope * error.constant, slope * error.of_scale, 0}, 0};
 }
 
 // Let y = c x^2 with c = steepest / 2, and let e bound the error of x. Then |c (x + e)^2 - y| <=
@@ -72,11 +78,21 @@ ErrorBound bound_of_line(double error, double steepest) {
 //     c (2 |x| e + e^2) <= e / s * y + c e (s + e).
 //
 // If s (the parameter `usual`) is about as large as most |x|, the bound is at most twice as large
-// as necessary for those x.
-ErrorBound bound_of_square(double error, double steepest, double unit, double usual) {
-  const double e = kMargin * error;
+// as necessary for those x. Both e and s are sums of a constant and a multiple of the scale. So
+// their product is a polynomial of the scale, and their quotient is between the two quotients.
+reference::Bound bound_of_square(const Scaled& error, double steepest, double unit,
+                                 const Scaled& usual) {
+  const Scaled e{kMargin * error.constant, kMargin * error.of_scale};
+  const Scaled sum{usual.constant + e.constant, usual.of_scale + e.of_scale};
+  const double c = steepest / 2;
+  const double relative = usual.of_scale > 0
+                              ? std::max(e.constant / usual.constant, e.of_scale / usual.of_scale)
+                              : e.constant / usual.constant;
   // 2 * unit covers the rounding of the square.
-  return {steepest / 2 * e * (usual + e), e / usual + 2 * unit};
+  return {
+      {c * e.constant * sum.constant, c * (e.constant * sum.of_scale + e.of_scale * sum.constant),
+       c * e.of_scale * sum.of_scale},
+      relative + 2 * unit};
 }
 
 }  // namespace
@@ -90,34 +106,37 @@ bool needs_ternary_inputs(const Problem& problem) {
   return problem.k > (problem.numerics == Numerics::kFast ? kLongFp8K : kLongK);
 }
 
-ErrorBound error_bound(const Problem& problem, const Scalars& scalars) {
+reference::Bound error_bound(const Problem& problem, const Scalars& scalars) {
   if (is_integer(problem.d.type)) {
     // Integer accumulators are exact. After an epilogue in f64, a value near a half may round
     // either way.
     const bool plain = problem.activation == Activation::kNone && problem.bias == Bias::kNone &&
                        problem.beta == ScalarClass::kZero && scalars.alpha == 1;
-    return {plain ? 0.5 : 1.5, 0};
+    return {{plain ? 0.5 : 1.5, 0, 0}, 0};
   }
   const double unit = unit_roundoff(accumulator_of(problem));
-  const double scale = std::abs(scalars.alpha * scalars.scale_a * scalars.scale_b);
+  const double alpha = std::abs(scalars.alpha);
   const double deviation = std::sqrt(static_cast<double>(problem.k));
   // A bound of the values in the epilogue. The rounding error of each of its few steps is at most
   // `unit` times this bound.
-  const double magnitude = scale * kMostDeviations * deviation + std::abs(scalars.beta) + 1;
+  const Scaled magnitude{std::abs(scalars.beta) + 1, alpha * kMostDeviations * deviation};
   const double accumulator_error =
-      needs_ternary_inputs(problem) ? 0 : scale * error_of_accumulator(problem);
-  const double epilogue_error = 4 * unit * magnitude;
-  const double argument_error = accumulator_error + epilogue_error;
+      needs_ternary_inputs(problem) ? 0 : alpha * error_of_accumulator(problem);
+  const Scaled error{4 * unit * magnitude.constant,
+                     4 * unit * magnitude.of_scale + accumulator_error};
   const ActivationTraits activation = traits(problem.activation);
-  ErrorBound bound = activation.degree == 1 ? bound_of_line(argument_error, activation.steepest)
-                                            : bound_of_square(argument_error, activation.steepest,
-                                                              unit, magnitude / kMostDeviations);
+  reference::Bound bound = activation.degree == 1
+                               ? bound_of_line(error, activation.steepest)
+                               : bound_of_square(error, activation.steepest, unit,
+                                                 {magnitude.constant / kMostDeviations,
+                                                  magnitude.of_scale / kMostDeviations});
   // Kernels may approximate long activations.
   if (activation.is_long) {
-    bound.absolute += 32 * unit * magnitude;
+    bound.absolute[0] += 32 * unit * magnitude.constant;
+    bound.absolute[1] += 32 * unit * magnitude.of_scale;
     bound.relative += 16 * unit;
   }
-  bound.absolute += smallest_step(problem.d.type);
+  bound.absolute[0] += smallest_step(problem.d.type);
   bound.relative += 1.01 * unit_roundoff(problem.d.type);
   return bound;
 }

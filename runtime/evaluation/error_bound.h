@@ -11,6 +11,7 @@
 // -1, 0 and 1, so that every partial result is exact, whatever the order of the additions, and only
 // the epilogue may round.
 
+#include "kernel_templates/cuda/reference/tasks.cuh"
 #include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm::internal {
@@ -19,7 +20,6 @@ namespace tunedgemm::internal {
 struct Scalars {
   double alpha = 1, beta = 0;
   float slope = 0;
-  double scale_a = 1, scale_b = 1;
 
   friend bool operator==(const Scalars&, const Scalars&) = default;
 };
@@ -27,15 +27,10 @@ struct Scalars {
 /// The largest of some 10^8 normally distributed values, in standard deviations.
 inline constexpr double kMostDeviations = 6;
 
-/// |got - expected| <= absolute + relative * |expected|; absolute is greater than 0.
-struct ErrorBound {
-  double absolute = 0;
-  double relative = 0;
-};
-
 /// Whether the inputs of a check of this problem must be -1, 0 and 1.
 bool needs_ternary_inputs(const Problem& problem);
 
-ErrorBound error_bound(const Problem& problem, const Scalars& scalars);
+/// absolute[0] is greater than 0.
+reference::Bound error_bound(const Problem& problem, const Scalars& scalars);
 
 }  // namespace tunedgemm::internal

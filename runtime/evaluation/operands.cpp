@@ -16,13 +16,14 @@ constexpr std::int64_t kInputGuardBytes = 256;
 constexpr std::int64_t kOutputGuardBytes = 4096;
 constexpr std::int64_t kMostAlignment = 16;
 
-// None of these scalars is 1, so that a kernel that ignores a scalar computes a wrong result. The
-// scalars have few bits, so that products with small integers are exact.
+// Neither of these scalars is 1, so that a kernel that ignores one computes a wrong result. They
+// have few bits, so that products with small integers are exact.
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
-constexpr double kScaleA = 1.25;
-constexpr double kScaleB = 0.5;
+// Elements from the scale of a row to the next one: more than 1, so that a kernel that ignores the
+// stride computes a wrong result.
+constexpr std::int64_t kScaleStride = 2;
 
 // The standard deviation of a product of two values that are uniform in [-128, 127].
 constexpr double kDeviationOfS8Product = 5461;
@@ -32,20 +33,27 @@ bool keeps_integer_accumulators(const Problem& problem) {
          problem.bias == Bias::kNone && problem.activation == Activation::kNone;
 }
 
-// 1 if D keeps the integer accumulators. If the activation squares, the square of a large
-// accumulator could overflow D's type, and infinities hide errors. Alpha is then reduced by a power
-// of two.
+int distribution_of_scale(const Problem& problem, Scaling scaling) {
+  return !is_fp8(problem.a.type)       ? reference::kOne
+         : scaling == Scaling::kTensor ? reference::kScale
+                                       : reference::kWideScale;
+}
+
+// 1 if D keeps the integer accumulators. The largest elements, or their squares if the activation
+// squares, could overflow D's type, and infinities hide errors. Alpha is then reduced by a power of
+// two.
 double alpha_for(const Problem& problem) {
   if (keeps_integer_accumulators(problem)) {
     return 1;
   }
   double alpha = kAlpha;
-  if (traits(problem.activation).degree == 2) {
-    const double product = is_integer(problem.a.type) ? kDeviationOfS8Product : 1;
-    const double farthest = kMostDeviations * std::sqrt(static_cast<double>(problem.k)) * product;
-    while (alpha * alpha * farthest * farthest > largest(problem.d.type)) {
-      alpha /= 2;
-    }
+  const double product = is_integer(problem.a.type) ? kDeviationOfS8Product : 1;
+  const double scale = reference::kLargest[distribution_of_scale(problem, problem.scaling_a)] *
+                       reference::kLargest[distribution_of_scale(problem, problem.scaling_b)];
+  const double farthest =
+      kMostDeviations * std::sqrt(static_cast<double>(problem.k)) * product * scale;
+  while (std::pow(alpha * farthest, traits(problem.activation).degree) > largest(problem.d.type)) {
+    alpha /= 2;
   }
   return alpha;
 }
@@ -55,10 +63,6 @@ Scalars scalars_for(const Problem& problem) {
   scalars.alpha = alpha_for(problem);
   scalars.beta = problem.beta == ScalarClass::kZero ? 0 : kBeta;
   scalars.slope = kSlope;
-  if (is_fp8(problem.a.type)) {
-    scalars.scale_a = kScaleA;
-    scalars.scale_b = kScaleB;
-  }
   return scalars;
 }
 
@@ -106,6 +110,16 @@ OperandLayout operand_layout(const Problem& problem) {
   }
   const std::int64_t element_bytes = size_bytes(problem.d.type);
   layout.bias = place(bias_elements(problem) * element_bytes, element_bytes, kInputGuardBytes);
+  if (is_fp8(problem.a.type)) {
+    const auto place_scales = [&](Scaling scaling, std::int64_t rows) {
+      const std::int64_t all_rows = kScaleStride * rows * problem.batch;
+      const std::int64_t scales =
+          scaling == Scaling::kTensor ? 1 : std::max<std::int64_t>(all_rows, 1);
+      return place(scales * std::int64_t{sizeof(float)}, sizeof(float), kInputGuardBytes);
+    };
+    layout.scale_a = place_scales(problem.scaling_a, m);
+    layout.scale_b = place_scales(problem.scaling_b, n);
+  }
   layout.d_region = round_up(end, kOperandAlignment);
   layout.d =
       place(span_bytes(problem.d, m, n, batch), problem.d.alignment_bytes, kOutputGuardBytes);
@@ -123,7 +137,7 @@ VerifiedProblem::VerifiedProblem(const Problem& canonical_problem, std::uint64_t
       seed(input_seed),
       layout(operand_layout(canonical_problem)) {}
 
-Arguments VerifiedProblem::arguments(std::byte* base, const float* scales) const {
+Arguments VerifiedProblem::arguments(std::byte* base) const {
   Arguments arguments = arguments_of(problem);
   arguments.a = base + layout.a;
   arguments.b = base + layout.b;
@@ -134,8 +148,12 @@ Arguments VerifiedProblem::arguments(std::byte* base, const float* scales) const
   arguments.beta = scalars.beta;
   arguments.slope = scalars.slope;
   if (is_fp8(problem.a.type)) {
-    arguments.scale_a = scales;
-    arguments.scale_b = scales + 1;
+    arguments.scale_a = reinterpret_cast<const float*>(base + layout.scale_a);
+    arguments.scale_b = reinterpret_cast<const float*>(base + layout.scale_b);
+    arguments.scale_stride_a = scale_a().strides.row;
+    arguments.scale_stride_b = scale_b().strides.row;
+    arguments.scale_batch_stride_a = scale_a().strides.batch;
+    arguments.scale_batch_stride_b = scale_b().strides.batch;
   }
   return arguments;
 }
@@ -166,6 +184,27 @@ reference::Input VerifiedProblem::bias() const {
 
 namespace {
 
+reference::Input scale_input(const Problem& problem, Scaling scaling, std::int64_t rows,
+                             std::uint64_t seed) {
+  const reference::Strides strides = scaling == Scaling::kTensor
+                                         ? reference::Strides{}
+                                         : reference::Strides{kScaleStride, 1, kScaleStride * rows};
+  return {traits(DataType::kF32).format, distribution_of_scale(problem, scaling),
+          reference::scramble(seed), strides};
+}
+
+}  // namespace
+
+reference::Input VerifiedProblem::scale_a() const {
+  return scale_input(problem, problem.scaling_a, problem.m, seed + 5);
+}
+
+reference::Input VerifiedProblem::scale_b() const {
+  return scale_input(problem, problem.scaling_b, problem.n, seed + 6);
+}
+
+namespace {
+
 reference::FillTask fill(const reference::Input& input, std::byte* matrix, std::int64_t rows,
                          std::int64_t columns, std::int64_t batch) {
   return {
@@ -184,16 +223,30 @@ reference::FillTask VerifiedProblem::fill_a(std::byte* base) const {
   return fill(a(), base + layout.a, problem.m, problem.k, distinct_entries(problem.a, problem));
 }
 
-reference::FillTask VerifiedProblem::fill_b(std::byte* base) const {
-  return fill(b(), base + layout.b, problem.k, problem.n, distinct_entries(problem.b, problem));
-}
-
 reference::FillTask VerifiedProblem::fill_c(std::byte* base) const {
   return fill(c(), base + layout.c, problem.m, problem.n, distinct_entries(problem.c, problem));
 }
 
-reference::FillTask VerifiedProblem::fill_bias(std::byte* base) const {
-  return fill(bias(), base + layout.bias, 1, bias_elements(problem), 1);
+std::vector<reference::FillTask> VerifiedProblem::fill_all(std::byte* base) const {
+  std::vector<reference::FillTask> tasks{
+      fill_a(base),
+      fill(b(), base + layout.b, problem.k, problem.n, distinct_entries(problem.b, problem))};
+  if (reads_c()) {
+    tasks.push_back(fill_c(base));
+  }
+  if (problem.bias != Bias::kNone) {
+    tasks.push_back(fill(bias(), base + layout.bias, 1, bias_elements(problem), 1));
+  }
+  const auto fill_scales = [&](const reference::Input& scale, std::int64_t offset,
+                               std::int64_t rows) {
+    const bool is_one = scale.strides.row == 0;
+    tasks.push_back(fill(scale, base + offset, is_one ? 1 : rows, 1, is_one ? 1 : problem.batch));
+  };
+  if (is_fp8(problem.a.type)) {
+    fill_scales(scale_a(), layout.scale_a, problem.m);
+    fill_scales(scale_b(), layout.scale_b, problem.n);
+  }
+  return tasks;
 }
 
 reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
@@ -208,7 +261,9 @@ reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
   task.b = b();
   task.c = c();
   task.bias = bias();
-  task.scale = scalars.alpha * scalars.scale_a * scalars.scale_b;
+  task.scale_a = scale_a();
+  task.scale_b = scale_b();
+  task.alpha = scalars.alpha;
   task.beta = scalars.beta;
   task.slope = static_cast<double>(scalars.slope);
   task.reads_c = reads_c() ? 1 : 0;
@@ -220,7 +275,6 @@ reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
 
 reference::CompareTask VerifiedProblem::compare(const reference::Sampling& sampling,
                                                 const double* expected, std::byte* base) const {
-  const ErrorBound bound = error_bound(problem, scalars);
   reference::CompareTask task{};
   task.d = base + layout.d;
   task.expected = expected;
@@ -230,8 +284,9 @@ reference::CompareTask VerifiedProblem::compare(const reference::Sampling& sampl
   task.n = problem.n;
   task.batch = problem.batch;
   task.format = traits(problem.d.type).format;
-  task.absolute = bound.absolute;
-  task.relative = bound.relative;
+  task.scale_a = scale_a();
+  task.scale_b = scale_b();
+  task.bound = error_bound(problem, scalars);
   return task;
 }
 

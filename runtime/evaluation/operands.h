@@ -5,10 +5,11 @@
 // is NaN in every float type. A kernel that reads poison computes a wrong result. A kernel that
 // overwrites poison between the rows of D or in the guards around D is detected.
 //
-//     | guard | A | guard | B | guard | C | guard | bias | guard | D | guard |
+//     | guard | A | guard | B | guard | C | guard | bias | guard | scales | guard | D | guard |
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "kernel_templates/cuda/common/arguments.cuh"
 #include "kernel_templates/cuda/reference/tasks.cuh"
@@ -20,7 +21,7 @@ namespace tunedgemm::internal {
 /// The byte offsets at which the matrices begin. A matrix whose alignment in the problem is below
 /// 16 bytes has exactly this alignment, so that a kernel that assumes more fails.
 struct OperandLayout {
-  std::int64_t a = 0, b = 0, c = 0, bias = 0, d = 0;
+  std::int64_t a = 0, b = 0, c = 0, bias = 0, scale_a = 0, scale_b = 0, d = 0;
   std::int64_t d_region = 0;        ///< start of D and its guards: a multiple of 8
   std::int64_t d_region_bytes = 0;  ///< a multiple of 8
   std::int64_t bytes = 0;           ///< of the allocation: a multiple of 256
@@ -42,21 +43,26 @@ struct VerifiedProblem {
 
   VerifiedProblem(const Problem& canonical_problem, std::uint64_t input_seed);
 
-  /// The arguments of a launch, without a workspace. `scales` points to scale_a and scale_b in the
-  /// device's memory, and is used only for fp8.
-  Arguments arguments(std::byte* base, const float* scales) const;
+  /// The arguments of a launch, without a workspace.
+  Arguments arguments(std::byte* base) const;
 
   reference::Input a() const;
   reference::Input b() const;
   reference::Input c() const;
   reference::Input bias() const;
+  /// Scales, which fp8 has; 1 for the other types. Those of rows are apart.
+  reference::Input scale_a() const;
+  reference::Input scale_b() const;
+  /// Of the product in an element of D.
+  double scale(std::int64_t batch, std::int64_t m, std::int64_t n) const {
+    return reference::scale_of(scale_a(), scale_b(), batch, m, n);
+  }
 
   reference::FillTask fill_a(std::byte* base) const;
-  reference::FillTask fill_b(std::byte* base) const;
   /// Precondition: reads_c().
   reference::FillTask fill_c(std::byte* base) const;
-  /// Precondition: the problem has a bias.
-  reference::FillTask fill_bias(std::byte* base) const;
+  /// The tasks that fill A and B, and what the problem has of C, the bias and the scales.
+  std::vector<reference::FillTask> fill_all(std::byte* base) const;
 
   bool reads_c() const { return problem.beta != ScalarClass::kZero; }
 

@@ -1,7 +1,6 @@
 #include "runtime/evaluation/trial_runner.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <utility>
 
@@ -48,13 +47,8 @@ TrialRunner::TrialRunner(Device& device, std::unique_ptr<Verifier> verifier, con
       cold_bytes_(device.backend().cold_bytes(device.limits())),
       sets_(set_count(most_bytes_, verified_, cold_bytes_)),
       operands_(allocate(sets_ * verified_.layout.bytes)),
-      expected_(
-          allocate(sampling_.rows * sampling_.columns * static_cast<std::int64_t>(sizeof(double)))),
-      scales_(allocate(2 * sizeof(float))) {
-  const std::array<float, 2> scales{static_cast<float>(verified_.scalars.scale_a),
-                                    static_cast<float>(verified_.scalars.scale_b)};
-  device_.copy_to_device(scales_->data(), scales.data(), sizeof scales);
-}
+      expected_(allocate(sampling_.rows * sampling_.columns *
+                         static_cast<std::int64_t>(sizeof(double)))) {}
 
 std::unique_ptr<DeviceMemory> TrialRunner::allocate(std::int64_t bytes) {
   if (is_limited_ && taken_bytes_ + bytes > most_bytes_) {
@@ -72,8 +66,7 @@ std::byte* TrialRunner::set(std::int64_t index) const {
 }
 
 Arguments TrialRunner::arguments(std::int64_t set_index) const {
-  Arguments arguments =
-      verified_.arguments(set(set_index), static_cast<const float*>(scales_->data()));
+  Arguments arguments = verified_.arguments(set(set_index));
   arguments.workspace = workspace_ ? workspace_->data() : nullptr;
   return arguments;
 }
@@ -82,18 +75,10 @@ Arguments TrialRunner::arguments(std::int64_t set_index) const {
 // compiling.
 void TrialRunner::fill_operands() {
   device_.set_bytes(operands_->data(), kPoison, operands_->size_bytes());
-  const auto fill = [&](reference::FillTask task) {
+  for (reference::FillTask& task : verified_.fill_all(set(0))) {
     task.copies = sets_;
     task.copy_bytes = verified_.layout.bytes;
     verifier_->fill(task);
-  };
-  fill(verified_.fill_a(set(0)));
-  fill(verified_.fill_b(set(0)));
-  if (verified_.reads_c()) {
-    fill(verified_.fill_c(set(0)));
-  }
-  if (verified_.problem.bias != Bias::kNone) {
-    fill(verified_.fill_bias(set(0)));
   }
   verifier_->compute(verified_.gemm(sampling_, static_cast<double*>(expected_->data())));
   is_filled_ = true;

@@ -71,7 +71,7 @@ class TrialRunner {
   std::int64_t taken_bytes_ = 0;
   std::int64_t cold_bytes_;  ///< how much to access before an input is used again
   std::int64_t sets_;        ///< copies of the operands; the first is checked
-  std::unique_ptr<DeviceMemory> operands_, expected_, scales_;
+  std::unique_ptr<DeviceMemory> operands_, expected_;
   std::unique_ptr<DeviceMemory> workspace_;  ///< null until a kernel needs one
   std::unique_ptr<DeviceMemory> flushed_;    ///< null until a sample needs it
   bool is_filled_ = false;

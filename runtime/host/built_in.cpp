@@ -177,21 +177,24 @@ struct Epilogue {
 
   const ProblemClass& problem;
   const Arguments& arguments;
-  double factor;  // alpha * scale_a * scale_b
+  double factor;  // alpha, and the scales of whole matrices
   double beta;
   bool stores_accumulators;
 
   Epilogue(const ProblemClass& problem_class, const Arguments& given)
       : problem(problem_class),
         arguments(given),
-        factor(static_cast<Scalar>(given.alpha *
-                                   (given.scale_a != nullptr ? double{*given.scale_a} : 1.0) *
-                                   (given.scale_b != nullptr ? double{*given.scale_b} : 1.0))),
+        factor(static_cast<Scalar>(given.alpha * scale(problem.scaling_a, given.scale_a) *
+                                   scale(problem.scaling_b, given.scale_b))),
         beta(static_cast<Scalar>(given.beta)),
         stores_accumulators(problem.d == DataType::kS32 && given.alpha == 1 && !problem.read_c &&
                             problem.bias == Bias::kNone &&
                             problem.activation == Activation::kNone && given.scale_a == nullptr &&
                             given.scale_b == nullptr) {}
+
+  static double scale(Scaling scaling, const float* one) {
+    return scaling == Scaling::kTensor && one != nullptr ? double{*one} : 1.0;
+  }
 
   void operator()(long long batch, long long m, long long n, Accumulator accumulator) const {
     const long long index = batch * arguments.batch_stride_d + m * arguments.ldd + n;
@@ -201,6 +204,14 @@ struct Epilogue {
     }
     using Signed = std::conditional_t<std::is_integral_v<Accumulator>, s32, Accumulator>;
     double x = factor * static_cast<double>(static_cast<Signed>(accumulator));
+    if (problem.scaling_a == Scaling::kRow) {
+      x *= static_cast<double>(
+          arguments.scale_a[batch * arguments.scale_batch_stride_a + m * arguments.scale_stride_a]);
+    }
+    if (problem.scaling_b == Scaling::kRow) {
+      x *= static_cast<double>(
+          arguments.scale_b[batch * arguments.scale_batch_stride_b + n * arguments.scale_stride_b]);
+    }
     if (problem.read_c) {
       x += beta * load(problem.d, arguments.c,
                        batch * arguments.batch_stride_c + m * arguments.c_stride_m +
@@ -286,7 +297,9 @@ ProblemClass problem_class(const Problem& problem) {
           .order_b = problem.b.order,
           .read_c = problem.beta != ScalarClass::kZero,
           .bias = problem.bias,
-          .activation = problem.activation};
+          .activation = problem.activation,
+          .scaling_a = problem.scaling_a,
+          .scaling_b = problem.scaling_b};
 }
 
 std::int64_t built_in_scratch_bytes() {

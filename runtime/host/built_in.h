@@ -17,6 +17,7 @@ struct ProblemClass {
   bool read_c = false;
   Bias bias = Bias::kNone;
   Activation activation = Activation::kNone;
+  Scaling scaling_a = Scaling::kTensor, scaling_b = Scaling::kTensor;
 };
 
 ProblemClass problem_class(const Problem& problem);

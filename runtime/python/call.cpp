@@ -65,16 +65,51 @@ void check_extents(const View& view, std::int64_t rows, std::int64_t columns) {
   }
 }
 
-const float* scale_of(const View* scale, const View& a) {
+// Whether a scale has the shape of a value for each of the `rows` rows of op(A), (M, 1), or columns
+// of op(B), (1, N), for one matrix or for each of a batch.
+bool is_per_row(const View& scale, bool of_b, std::int64_t rows, std::int64_t batch) {
+  const bool is_matrix = scale.dimensions == 2 ||
+                         (scale.dimensions == 3 && (scale.size(0) == 1 || scale.size(0) == batch));
+  return is_matrix && (of_b ? scale.columns() : scale.rows()) == rows &&
+         (of_b ? scale.rows() : scale.columns()) == 1;
+}
+
+// A single value of shape (1, 1) may be that of a matrix or of its only row. It belongs to a row if
+// the other matrix has a value for each of its rows: then the problem is one of a family in M.
+void set_scale(const View* scale, const View* other, bool of_b, const View& a, Call& call) {
   if (scale == nullptr) {
-    return nullptr;
+    return;
   }
   check_device(*scale, a);
-  if (scale->elements() != 1 || scale->type != TUNEDGEMM_TYPE_F32) {
-    refuse(std::string(scale->name) + " must be an array of one float32; its shape is " +
-           scale->shape());
+  tunedgemm_problem& problem = call.problem;
+  const std::int64_t rows = of_b ? problem.n : problem.m, others = of_b ? problem.m : problem.n;
+  const bool is_one = scale->elements() == 1;
+  const bool per_row = is_per_row(*scale, of_b, rows, problem.batch) &&
+                       (!is_one || (other != nullptr && other->elements() > 1 &&
+                                    is_per_row(*other, !of_b, others, problem.batch)));
+  if (scale->type != TUNEDGEMM_TYPE_F32 || (!is_one && !per_row)) {
+    const std::string count = std::to_string(rows);
+    refuse(std::string(scale->name) + " must be an array of one float32, or of one for each " +
+           (of_b ? "column of b, with the shape (1, " + count + ")"
+                 : "row of a, with the shape (" + count + ", 1)") +
+           "; its shape is " + scale->shape());
   }
-  return static_cast<const float*>(scale->data);
+  tunedgemm_buffers& buffers = call.buffers;
+  (of_b ? buffers.scale_b : buffers.scale_a) = static_cast<const float*>(scale->data);
+  if (!per_row) {
+    return;
+  }
+  const auto stride_of = [&](int dimension) {
+    const std::int64_t stride = scale->stride(dimension);
+    return stride == 0 ? TUNEDGEMM_BROADCAST : stride;
+  };
+  (of_b ? problem.scaling_b : problem.scaling_a) = TUNEDGEMM_SCALING_ROW;
+  if (rows > 1) {
+    (of_b ? buffers.scale_stride_b : buffers.scale_stride_a) =
+        stride_of(scale->dimensions - (of_b ? 1 : 2));
+  }
+  (of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a) =
+      scale->dimensions == 3 && scale->size(0) > 1 ? stride_of(0) : TUNEDGEMM_BROADCAST;
 }
 
 void set_matrices(const View& a, const View& b, const View& d, Call& call) {
@@ -198,8 +233,8 @@ Call call_of(const Operands& operands, const Scalars& scalars) {
   call.problem.sm_limit = scalars.sm_limit;
   call.buffers.alpha = scalars.alpha, call.buffers.beta = scalars.beta;
   call.buffers.slope = static_cast<float>(scalars.slope);
-  call.buffers.scale_a = scale_of(operands.scale_a, a);
-  call.buffers.scale_b = scale_of(operands.scale_b, a);
+  set_scale(operands.scale_a, operands.scale_b, false, a, call);
+  set_scale(operands.scale_b, operands.scale_a, true, a, call);
   return call;
 }
 

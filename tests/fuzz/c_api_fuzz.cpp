@@ -80,7 +80,8 @@ bool has_known_numbers(const tunedgemm_problem& problem) {
          std::all_of(orders.begin(), orders.end(),
                      [](int order) { return is_within(order, 0, 1); }) &&
          is_within(problem.activation, 0, 8) && is_within(problem.bias, 0, 2) &&
-         is_within(problem.numerics, -1, 4);
+         is_within(problem.numerics, -1, 4) && is_within(problem.scaling_a, 0, 1) &&
+         is_within(problem.scaling_b, 0, 1);
 }
 
 int element_bytes(tunedgemm_type type) {
@@ -137,7 +138,15 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   const Bytes bias(!has_elements                      ? Wide{0}
                    : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
                                                       : Wide{p.n} * element_bytes(p.type_d));
-  const Bytes scale(sizeof(float));
+  // Scales of rows are packed or two elements apart.
+  buffers.scale_stride_a = buffers.scale_stride_b = input.below(2) == 0 ? 0 : 2;
+  buffers.scale_batch_stride_a = buffers.scale_batch_stride_b = 0;
+  const auto scale_bytes = [&](tunedgemm_scaling scaling, std::int64_t rows) {
+    const Wide stride = buffers.scale_stride_a == 0 ? 1 : 2;
+    const bool one = scaling == TUNEDGEMM_SCALING_TENSOR || !has_elements;
+    return Wide{sizeof(float)} * (one ? Wide{1} : (Wide{rows} * p.batch - 1) * stride + 1);
+  };
+  const Bytes scale_a(scale_bytes(p.scaling_a, p.m)), scale_b(scale_bytes(p.scaling_b, p.n));
   // A matrix usually has its own memory. Sometimes it is null, or shares the memory of another
   // matrix if that memory is large enough.
   const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
@@ -154,9 +163,8 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   buffers.c = place(2);
   buffers.d = place(3);
   buffers.bias = bias.data();
-  const auto* const scales = static_cast<const float*>(scale.data());
-  buffers.scale_a = input.below(2) == 0 ? nullptr : scales;
-  buffers.scale_b = input.below(2) == 0 ? nullptr : scales;
+  buffers.scale_a = input.below(2) == 0 ? nullptr : static_cast<const float*>(scale_a.data());
+  buffers.scale_b = input.below(2) == 0 ? nullptr : static_cast<const float*>(scale_b.data());
   buffers.workspace = nullptr;
   buffers.struct_size = sizeof buffers;
   int stream = 0;
@@ -171,11 +179,12 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   tunedgemm_problem other = problem;
   auto* bytes = reinterpret_cast<unsigned char*>(&other);
   constexpr std::array kNumbers{
-      offsetof(tunedgemm_problem, type_a),  offsetof(tunedgemm_problem, type_b),
-      offsetof(tunedgemm_problem, type_d),  offsetof(tunedgemm_problem, order_a),
-      offsetof(tunedgemm_problem, order_b), offsetof(tunedgemm_problem, order_c),
-      offsetof(tunedgemm_problem, order_d), offsetof(tunedgemm_problem, activation),
-      offsetof(tunedgemm_problem, bias),    offsetof(tunedgemm_problem, numerics)};
+      offsetof(tunedgemm_problem, type_a),    offsetof(tunedgemm_problem, type_b),
+      offsetof(tunedgemm_problem, type_d),    offsetof(tunedgemm_problem, order_a),
+      offsetof(tunedgemm_problem, order_b),   offsetof(tunedgemm_problem, order_c),
+      offsetof(tunedgemm_problem, order_d),   offsetof(tunedgemm_problem, activation),
+      offsetof(tunedgemm_problem, bias),      offsetof(tunedgemm_problem, numerics),
+      offsetof(tunedgemm_problem, scaling_a), offsetof(tunedgemm_problem, scaling_b)};
   const std::size_t at = kNumbers[input.below(kNumbers.size())];
   bytes[at + 1 + input.below(3)] ^= static_cast<unsigned char>(1 + input.below(255));
   must_hold(tunedgemm_matmul(context(), &other, &buffers, nullptr) ==

@@ -109,6 +109,24 @@ TEST_CASE("Alpha zero makes a problem without K") {
   CHECK(canonical(problem)->k == 0);
 }
 
+TEST_CASE("Scales of rows belong to fp8, to their matrix, and to a product that is read") {
+  Problem problem = make_problem(8, 4, 16, DataType::kE4M3, DataType::kE5M2, DataType::kF32);
+  problem.scaling_a = Scaling::kRow;
+  CHECK(to_text(problem).ends_with(" scaling_a=row"));
+  CHECK(parse_problem(to_text(problem)) == problem);
+  CHECK(epilogue_text(problem) == "scales/row·tensor");
+  problem.d.order = Order::kColumnMajor;
+  problem.d.leading_dimension = 8;
+  CHECK(why_not(problem).empty());
+  CHECK(canonical(problem)->scaling_b == Scaling::kRow);
+  CHECK(canonical(problem)->scaling_a == Scaling::kTensor);
+  problem.alpha = ScalarClass::kZero;
+  CHECK(canonical(problem)->scaling_b == Scaling::kTensor);
+  Problem f16 = f16_problem();
+  f16.scaling_b = Scaling::kRow;
+  CHECK_THAT(why_not(f16), ContainsSubstring("f16") && ContainsSubstring("only fp8 has more"));
+}
+
 TEST_CASE("The message about a bad problem has the bad value") {
   const auto reason = [](auto change) {
     Problem problem = f16_problem();

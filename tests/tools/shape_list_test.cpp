@@ -60,8 +60,10 @@ TEST_CASE("The lists that PyTorch's TunableOp writes are lists of shapes") {
       "GemmStridedBatchedTunableOp_float_NN,nn_8_24_40_B_3_ld_8_40_8\n"
       "GemmTunableOp_double_TT,tt_8_24_40_ld_40_24_8\n"
       "ScaledGemmTunableOp_Float8_e4m3fn_Float8_e5m2_BFloat16_TN,"
-      "tn_64_16_32_ld_32_32_64_rw_0_bias_BFloat16\n");
-  REQUIRE(shapes.size() == 5);
+      "tn_64_16_32_ld_32_32_64_rw_0_bias_BFloat16\n"
+      "ScaledGemmTunableOp_Float8_e4m3fn_Float8_e4m3fn_Half_TN,"
+      "tn_64_16_32_ld_32_32_64_rw_1_bias_None\n");
+  REQUIRE(shapes.size() == 6);
   // y = x W^T with 16 rows of x: W is stored with one row per output.
   REQUIRE(shapes[0].problem ==
           make_problem(16, 4096, 14336, DataType::kBF16, DataType::kBF16, DataType::kBF16, "nt"));
@@ -75,6 +77,9 @@ TEST_CASE("The lists that PyTorch's TunableOp writes are lists of shapes") {
   REQUIRE(shapes[4].problem.b.type == DataType::kE4M3);
   REQUIRE(shapes[4].problem.d.type == DataType::kBF16);
   REQUIRE(shapes[4].problem.bias == Bias::kPerColumn);
+  REQUIRE(shapes[4].problem.scaling_b == Scaling::kTensor);
+  REQUIRE(shapes[5].problem.scaling_a == Scaling::kRow);
+  REQUIRE(shapes[5].problem.scaling_b == Scaling::kRow);
 }
 
 TEST_CASE("An error in a line of TunableOp names the wrong text") {
@@ -86,9 +91,6 @@ TEST_CASE("An error in a line of TunableOp names the wrong text") {
       {"GemmTunableOp_Half_CN,cn_1_2_3_ld_1_3_1", "begins with \"cn\"; expected nn"},
       {"GemmTunableOp_Half_NN,nn_x_2_3_ld_1_3_1", "n is \"x\""},
       {"GemmTunableOp_Half_NN,nn_8_2_3_ld_4_3_8", "leading dimension"},
-      {"ScaledGemmTunableOp_Float8_e4m3fn_Float8_e4m3fn_Half_TN,"
-       "tn_64_16_32_ld_32_32_64_rw_1_bias_None",
-       "scales for each row are not supported"},
   }));
   CAPTURE(text);
   REQUIRE_THROWS_WITH(parse_csv_shapes(text), ContainsSubstring(sentence));
@@ -129,15 +131,17 @@ TEST_CASE("TunableOp's scaled products on NVIDIA GPUs tell numerics and bias") {
       "tn_64_16_32_ld_32_32_64_a_Float8_e4m3fn_b_Float8_e5m2_c_BFloat16_";
   const auto shapes =
       parse_csv_shapes(start + "as_Float_bs_Float_ast_0_bst_0_dscale_0_fast_1_bias_None\n" + start +
-                       "as_Float_bs_Float_ast_0_bst_0_dscale_0_fast_0_bias_BFloat16\n");
-  REQUIRE(shapes.size() == 2);
+                       "as_Float_bs_Float_ast_0_bst_0_dscale_0_fast_0_bias_BFloat16\n" + start +
+                       "as_Float_bs_Float_ast_1_bst_0_dscale_0_fast_0_bias_None");
+  REQUIRE(shapes.size() == 3);
   REQUIRE(shapes[0].problem.a.type == DataType::kE5M2);
   REQUIRE(shapes[0].problem.numerics == Numerics::kFast);
   REQUIRE(shapes[0].problem.bias == Bias::kNone);
   REQUIRE(shapes[1].problem.numerics == Numerics::kPromoted);
   REQUIRE(shapes[1].problem.bias == Bias::kPerColumn);
+  REQUIRE(shapes[2].problem.scaling_a == Scaling::kTensor);  // BLAS's A is our B
+  REQUIRE(shapes[2].problem.scaling_b == Scaling::kRow);
   const auto [end, sentence] = GENERATE(table<const char*, const char*>({
-      {"as_Float_bs_Float_ast_1_bst_1_dscale_0_fast_0_bias_None", "scales for each row are"},
       {"as_Float_bs_Float_ast_4_bst_4_dscale_0_fast_0_bias_None", "scales for each block"},
       {"as_Float8_e8m0fnu_bs_Float8_e8m0fnu_ast_0_bst_0_dscale_0_fast_0_bias_None",
        "scales that are not of type float"},

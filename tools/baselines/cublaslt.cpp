@@ -77,6 +77,9 @@ int cublaslt_compute(const Problem& problem) {
 
 // Empty if cuBLASLt can take part in a race for the problem.
 std::string why_not_cublaslt(const Problem& problem) {
+  if (problem.scaling_a != Scaling::kTensor || problem.scaling_b != Scaling::kTensor) {
+    return "its scales of rows are not raced";
+  }
   for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
     if (cublaslt_type(type) == kNoDataType) {
       return "it has no " + std::string(name(type));

@@ -137,7 +137,10 @@ class Problem(ctypes.Structure):
         ),
         *((name, c_int64) for name in "lda ldb ldc ldd".split()),
         *((f"batch_stride_{name}", c_int64) for name in "abcd"),
-        *((name, c_int32) for name in "activation bias invariant sm_limit".split()),
+        *(
+            (name, c_int32)
+            for name in "activation bias invariant sm_limit scaling_a scaling_b".split()
+        ),
     ]
 
 
@@ -150,6 +153,11 @@ class Buffers(ctypes.Structure):
         ("slope", c_float),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        *(
+            (f"scale_{stride}_{name}", c_int64)
+            for stride in ("stride", "batch_stride")
+            for name in "ab"
+        ),
     ]
 
 

@@ -66,13 +66,17 @@ class ScaledOptions {
     return found == words_.end() || found + 1 == words_.end() ? otherwise : *(found + 1);
   }
 
+  bool has_row_scales(std::string_view kind) const {
+    return value("rw", "0") != "0" || value(kind, "0") == "1";
+  }
+
   // Throws NotComputable. "rw" and "swz" describe ROCm's scales, "ast" and "bst" the kinds
   // of NVIDIA's.
   void check() const {
-    if (value("rw", "0") != "0" || value("ast", "0") == "1" || value("bst", "0") == "1") {
-      throw NotComputable("scales for each row are not supported");
-    }
-    if (value("ast", "0") != "0" || value("bst", "0") != "0" || value("swz", "0") != "0") {
+    const auto is_block = [&](std::string_view kind) {
+      return value(kind, "0") != "0" && value(kind, "0") != "1";
+    };
+    if (is_block("ast") || is_block("bst") || value("swz", "0") != "0") {
       throw NotComputable("scales for each block are not supported");
     }
     if (value("as", "Float") != "Float" || value("bs", "Float") != "Float") {
@@ -166,6 +170,8 @@ std::vector<Field> fields_of_tunable_op(std::span<const std::string> cells) {
     const ScaledOptions options{std::span<const std::string_view>(words).subspan(at)};
     options.check();
     has_bias = options.value("bias", "None") != "None";
+    fields.push_back({"scaling_a", options.has_row_scales("bst") ? "row" : "tensor"});
+    fields.push_back({"scaling_b", options.has_row_scales("ast") ? "row" : "tensor"});
     if (const std::string_view fast = options.value("fast", ""); !fast.empty()) {
       fields.push_back({"numerics", fast == "1" ? "fast" : "promoted"});
     }

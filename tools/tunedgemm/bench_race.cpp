@@ -151,10 +151,8 @@ void BenchRace::add_config(const Instance& config) {
 }
 
 void BenchRace::add_proposals(Baseline& baseline) {
-  const Scalars& scalars = evaluator_.scalars();
   std::string why_not;
-  auto proposals =
-      baseline.proposals(problem_, scalars.scale_a * scalars.scale_b, kProposals, &why_not);
+  auto proposals = baseline.proposals(problem_, evaluator_.scale(), kProposals, &why_not);
   if (!why_not.empty()) {
     remarks_.push_back(baseline.name() + " takes no part: " + why_not);
   }

@@ -18,7 +18,10 @@ __device__ f64 epilogue_type(s32);
 using EpilogueType = decltype(epilogue_type(Accumulator()));
 
 struct Epilogue {
-  EpilogueType scale;  // alpha * scale_a * scale_b
+  EpilogueType scale;    // alpha, and the scales of whole matrices
+  const float* scale_a;  // of the first row, if each row has one
+  const float* scale_b;
+  long long scale_stride_a, scale_stride_b;
   EpilogueType beta;
   EpilogueType slope;
   const TypeD* c;
@@ -31,12 +34,16 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
                                                    long long batch_index) {
   Epilogue epilogue;
   epilogue.scale = static_cast<EpilogueType>(arguments.alpha);
-  if (arguments.scale_a != nullptr) {
+  if (kScalingA == Scaling::kTensor && arguments.scale_a != nullptr) {
     epilogue.scale *= static_cast<EpilogueType>(*arguments.scale_a);
   }
-  if (arguments.scale_b != nullptr) {
+  if (kScalingB == Scaling::kTensor && arguments.scale_b != nullptr) {
     epilogue.scale *= static_cast<EpilogueType>(*arguments.scale_b);
   }
+  epilogue.scale_a = arguments.scale_a + batch_index * arguments.scale_batch_stride_a;
+  epilogue.scale_b = arguments.scale_b + batch_index * arguments.scale_batch_stride_b;
+  epilogue.scale_stride_a = arguments.scale_stride_a;
+  epilogue.scale_stride_b = arguments.scale_stride_b;
   epilogue.beta = static_cast<EpilogueType>(arguments.beta);
   epilogue.slope = static_cast<EpilogueType>(arguments.slope);
   epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_index * arguments.batch_stride_c;
@@ -81,7 +88,14 @@ __device__ __forceinline__ TypeD apply_epilogue(const Epilogue& epilogue, Accumu
     round_to(accumulator, result);
     return result;
   }
-  EpilogueType x = epilogue.scale * static_cast<EpilogueType>(accumulator);
+  EpilogueType scale = epilogue.scale;
+  if constexpr (kScalingA == Scaling::kRow) {
+    scale *= static_cast<EpilogueType>(epilogue.scale_a[m * epilogue.scale_stride_a]);
+  }
+  if constexpr (kScalingB == Scaling::kRow) {
+    scale *= static_cast<EpilogueType>(epilogue.scale_b[n * epilogue.scale_stride_b]);
+  }
+  EpilogueType x = scale * static_cast<EpilogueType>(accumulator);
   if constexpr (kReadC) {
     multiply_add(epilogue.beta, static_cast<EpilogueType>(widen(c)), x);
   }

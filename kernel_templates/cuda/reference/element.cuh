@@ -128,8 +128,12 @@ REFERENCE_FUNCTION u64 scramble(u64 x) {
 }
 
 // The distributions of inputs: uniform over [-1, 1] in steps that the type can represent; or -1, 0
-// and 1, whose products add up exactly.
-constexpr int kUniform = 0, kTernary = 1;
+// and 1, whose products add up exactly. Those of scales: 1; one of 1.25, 1.5 and 1.75, so that a
+// kernel that ignores the scale computes a wrong result; or these times 2^-4 to 2^4, so that a
+// kernel that takes the scale of another row does.
+constexpr int kUniform = 0, kTernary = 1, kOne = 2, kScale = 3, kWideScale = 4;
+// The largest value of each distribution of floats.
+constexpr double kLargest[] = {1, 1, 1, 1.75, 28};
 
 // With kUniform, integers are uniform over [-128, 127].
 REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u64 seed,
@@ -137,6 +141,13 @@ REFERENCE_FUNCTION double random_value(const Format& format, int distribution, u
   const u64 bits = scramble(seed + static_cast<u64>(offset) * 0x9e3779b97f4a7c15ULL);
   if (distribution == kTernary) {
     return static_cast<double>(((bits >> 32) * 3) >> 32) - 1.0;
+  }
+  if (distribution == kOne) {
+    return 1;
+  }
+  if (distribution == kScale || distribution == kWideScale) {
+    const double scale = 1.25 + 0.25 * static_cast<double>(((bits >> 32) * 3) >> 32);
+    return distribution == kScale ? scale : ldexp(scale, static_cast<int>((bits & 255) % 9) - 4);
   }
   if (is_integer(format)) {
     return static_cast<double>(static_cast<int>(bits >> 56)) - 128.0;

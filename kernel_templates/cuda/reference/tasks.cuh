@@ -48,8 +48,8 @@ struct GemmTask {
   Sampling sampling;
   long long m, n, k;
   Input a, b, c, bias;
-  double scale;  // alpha * scale_a * scale_b
-  double beta, slope;
+  Input scale_a, scale_b;  // strides.row is between rows of A, or columns of B
+  double alpha, beta, slope;
   int reads_c, bias_kind;  // READ_C and BIAS
   Activation activation;
   int integers;  // 0: floats; 1: rounded to s32; 2: accumulators modulo 2^32
@@ -63,8 +63,15 @@ struct ComparisonResult {
   u64 first_wrong;  // (batch index * m + row) * n + column
 };
 
-// Compares D with the expected values: a sampled element may differ by absolute + relative *
-// |expected|, and no element may be NaN.
+// The largest error of an element whose product has the scale s = scale_a * scale_b:
+// absolute[0] + absolute[1] * s + absolute[2] * s^2 + relative * |expected|.
+struct Bound {
+  double absolute[3];
+  double relative;
+};
+
+// Compares D with the expected values, which a sampled element may miss by its bound. No element
+// may be NaN.
 struct CompareTask {
   const void* d;
   const double* expected;
@@ -73,7 +80,8 @@ struct CompareTask {
   Strides strides;
   long long m, n, batch;
   Format format;
-  double absolute, relative;
+  Input scale_a, scale_b;
+  Bound bound;
 };
 
 // Overwrites every element of D with the poison, all bits one.
@@ -95,6 +103,13 @@ REFERENCE_FUNCTION double input_value(const Input& input, long long offset) {
   return random_value(input.format, input.distribution, input.seed, offset);
 }
 
+// The scale of the product in an element of D.
+REFERENCE_FUNCTION double scale_of(const Input& scale_a, const Input& scale_b, long long batch,
+                                   long long m, long long n) {
+  return input_value(scale_a, offset_of(scale_a.strides, batch, m, 0)) *
+         input_value(scale_b, offset_of(scale_b.strides, batch, n, 0));
+}
+
 // `accumulator` is exact if the inputs are integers, since it is below 2^53.
 REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulator, long long batch,
                                          long long m, long long n) {
@@ -102,7 +117,7 @@ REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulato
     return static_cast<double>(static_cast<int>(
         static_cast<unsigned>(static_cast<u64>(static_cast<long long>(accumulator)))));
   }
-  double x = task.scale * accumulator;
+  double x = task.alpha * scale_of(task.scale_a, task.scale_b, batch, m, n) * accumulator;
   if (task.reads_c != 0) {
     x += task.beta * input_value(task.c, offset_of(task.c.strides, batch, m, n));
   }
@@ -141,6 +156,7 @@ REFERENCE_FUNCTION long long sample_index(long long position, long long first, l
 
 // A row of D and its expected values, which are null if the row is not sampled.
 struct ComparedRow {
+  long long batch, m;
   long long offset;
   const double* expected;
 };
@@ -149,7 +165,8 @@ struct ComparedRow {
 REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
   const Sampling& sampling = task.sampling;
   const long long index = sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
-  return {offset_of(task.strides, row / task.m, row % task.m, 0),
+  const long long batch = row / task.m, m = row % task.m;
+  return {batch, m, offset_of(task.strides, batch, m, 0),
           index < 0 ? nullptr : task.expected + index * sampling.columns};
 }
 
@@ -167,7 +184,10 @@ REFERENCE_FUNCTION double relative_error(const CompareTask& task, const Compared
     return computed == computed ? 0 : infinity();
   }
   const double expected = row.expected[index];
-  const double bound = task.absolute + task.relative * fabs(expected);
+  const double scale = scale_of(task.scale_a, task.scale_b, row.batch, row.m, column);
+  const double* const absolute = task.bound.absolute;
+  const double bound = absolute[0] + scale * (absolute[1] + scale * absolute[2]) +
+                       task.bound.relative * fabs(expected);
   const double error = fabs(computed - expected);
   return error <= 1e300 ? error / bound : infinity();
 }

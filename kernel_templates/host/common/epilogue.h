@@ -123,14 +123,19 @@ struct Epilogue {
   TypeD* d;
   const TypeD* bias;
   long long c_stride_m, c_stride_n, d_stride_m, d_stride_n;
-  Real factor;  // alpha * scale_a * scale_b
+  const float* scale_a;  // of the first row, if each row has one
+  const float* scale_b;
+  long long scale_stride_a, scale_stride_b;
+  Real factor;  // alpha, and the scales of whole matrices
   Real beta, slope;
   bool is_identity;  // s32 without an epilogue: D is the accumulator, exact modulo 2^32
 };
 
 inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index) {
-  const f64 scale_a = arguments.scale_a ? static_cast<f64>(*arguments.scale_a) : 1.0;
-  const f64 scale_b = arguments.scale_b ? static_cast<f64>(*arguments.scale_b) : 1.0;
+  const bool one_scale_a = !kScaledRowsA && arguments.scale_a;
+  const bool one_scale_b = !kScaledRowsB && arguments.scale_b;
+  const f64 scale_a = one_scale_a ? static_cast<f64>(*arguments.scale_a) : 1.0;
+  const f64 scale_b = one_scale_b ? static_cast<f64>(*arguments.scale_b) : 1.0;
   Epilogue epilogue{};
   if (kReadC) {
     epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_index * arguments.batch_stride_c;
@@ -141,6 +146,14 @@ inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index
   epilogue.c_stride_n = arguments.c_stride_n;
   epilogue.d_stride_m = kSwapAb ? 1 : arguments.ldd;
   epilogue.d_stride_n = kSwapAb ? arguments.ldd : 1;
+  if (kScaledRowsA) {
+    epilogue.scale_a = arguments.scale_a + batch_index * arguments.scale_batch_stride_a;
+  }
+  if (kScaledRowsB) {
+    epilogue.scale_b = arguments.scale_b + batch_index * arguments.scale_batch_stride_b;
+  }
+  epilogue.scale_stride_a = arguments.scale_stride_a;
+  epilogue.scale_stride_b = arguments.scale_stride_b;
   epilogue.factor = static_cast<Real>(arguments.alpha * scale_a * scale_b);
   epilogue.beta = static_cast<Real>(arguments.beta);
   epilogue.slope = static_cast<Real>(arguments.slope);
@@ -167,7 +180,11 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
   if (!kSwapAb && epilogue.is_identity && store_exact(d, accumulators, columns)) {
     return;
   }
-  const Real factor = epilogue.factor;
+  const Real factor = kScaledRowsA
+                          ? epilogue.factor * Real(epilogue.scale_a[m * epilogue.scale_stride_a])
+                          : epilogue.factor;
+  const long long scale_stride = epilogue.scale_stride_b;
+  const float* column_scale = kScaledRowsB ? epilogue.scale_b + n0 * scale_stride : nullptr;
   const Real beta = epilogue.beta;
   const Real slope = epilogue.slope;
   const long long c_stride = epilogue.c_stride_n;
@@ -178,7 +195,8 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
 // writes.
 #pragma GCC ivdep
   for (long long n = 0; n < columns; ++n) {
-    Real x = factor * static_cast<Real>(accumulators[n]);
+    const Real scale = kScaledRowsB ? factor * Real(column_scale[n * scale_stride]) : factor;
+    Real x = scale * static_cast<Real>(accumulators[n]);
     if (kReadC) {
       x += beta * Real(widen(c[n * c_stride]));
     }

@@ -154,8 +154,14 @@ struct CallOptions {
   const T* bias_per_column = nullptr;                           ///< N values, one for each column
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   float slope = 0.01f;                                          ///< of the leaky relu
-  const float* scale_a = nullptr;                               ///< one value; null: 1
-  const float* scale_b = nullptr;                               ///< one value; null: 1
+  const float* scale_a = nullptr;                               ///< null: 1, unless per row
+  const float* scale_b = nullptr;                               ///< null: 1, unless per row
+  tunedgemm_scaling scaling_a = TUNEDGEMM_SCALING_TENSOR;       ///< what scale_a points to
+  tunedgemm_scaling scaling_b = TUNEDGEMM_SCALING_TENSOR;       ///< what scale_b points to
+  std::int64_t scale_stride_a = 0;                              ///< see Buffers, as the next ones
+  std::int64_t scale_stride_b = 0;                              ///< from a column to the next
+  std::int64_t scale_batch_stride_a = 0;                        ///< from one A to the next
+  std::int64_t scale_batch_stride_b = 0;                        ///< from one B to the next
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< of products and sums
   std::int64_t batch = 1;                                       ///< number of products
   bool invariant = false;     ///< rows have the same bits for every M, in every place
@@ -222,7 +228,9 @@ Call call_of(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
                               : has_column_bias ? TUNEDGEMM_BIAS_PER_COLUMN
                                                 : TUNEDGEMM_BIAS_NONE,
                       .invariant = options.invariant ? 1 : 0,
-                      .sm_limit = options.sm_limit},
+                      .sm_limit = options.sm_limit,
+                      .scaling_a = options.scaling_a,
+                      .scaling_b = options.scaling_b},
           .buffers = {.a = a.data(),
                       .b = b.data(),
                       .c = options.c ? options.c->data() : nullptr,
@@ -232,7 +240,11 @@ Call call_of(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
                       .scale_b = options.scale_b,
                       .alpha = options.alpha,
                       .beta = options.c ? options.beta : 0,
-                      .slope = options.slope}};
+                      .slope = options.slope,
+                      .scale_stride_a = options.scale_stride_a,
+                      .scale_stride_b = options.scale_stride_b,
+                      .scale_batch_stride_a = options.scale_batch_stride_a,
+                      .scale_batch_stride_b = options.scale_batch_stride_b}};
 }
 
 /// A problem with its kernel. A plain value that refers to a plan of a context; the context must

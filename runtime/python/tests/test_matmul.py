@@ -53,6 +53,43 @@ def test_float8_gives_float16(dtype_a, dtype_b):
     check(d, 0.5 * a.astype("float64") @ b.astype("float64"), 2e-2)
 
 
+SCALES = {  # (M, 1) and (1, N): one for each row of a, and for each column of b
+    "packed": lambda m, n: (draw_scales(m, 1), draw_scales(1, n)),
+    "strided": lambda m, n: (draw_scales(m, 3)[:, 1:2], draw_scales(n, 2).T[1:]),
+    "broadcast": lambda m, n: (numpy.broadcast_to(draw_scales(1, 1), (m, 1)), draw_scales(n, 1).T),
+    "one of a matrix": lambda m, n: (draw_scales(m, 1), numpy.float32([3])),
+    "none": lambda m, n: (None, draw_scales(1, n)),
+}
+
+
+def draw_scales(*shape):
+    return numpy.exp2(RNG.integers(-8, 9, shape) + RNG.random(shape)).astype("float32")
+
+
+@pytest.mark.parametrize("kind", SCALES)
+@pytest.mark.parametrize("order", ["row-major", "column-major"])
+@pytest.mark.parametrize("m", [1, 19])
+def test_float8_has_a_scale_for_each_row(kind, order, m):
+    n = 24
+    a, b = draw((m, 48), "float8_e4m3fn"), draw((48, n), "float8_e5m2")
+    scale_a, scale_b = SCALES[kind](m, n)
+    out = numpy.empty((m, n) if order == "row-major" else (n, m), "float32")
+    out = out if order == "row-major" else out.T
+    tunedgemm.matmul(a, b, out=out, scale_a=scale_a, scale_b=scale_b, numerics="promoted")
+    wide = (1 if scale_a is None else scale_a) * a.astype("float64")
+    exact = wide @ (b.astype("float64") * scale_b)
+    bound = 1e-3 * (abs(wide) @ abs(b.astype("float64") * scale_b))
+    assert (abs(out - exact) <= bound).all()
+
+
+def test_each_matrix_of_a_batch_has_its_scales():
+    a, b = draw((3, 7, 16), "float8_e4m3fn"), draw((3, 16, 5), "float8_e4m3fn")
+    scale_a, scale_b = draw_scales(3, 7, 1), draw_scales(1, 5)
+    d = tunedgemm.matmul(a, b, scale_a=scale_a, scale_b=scale_b, out_dtype="float32")
+    wide, right = scale_a * a.astype("float64"), b.astype("float64") * scale_b
+    assert (abs(d - wide @ right) <= 1e-2 * (abs(wide) @ abs(right))).all()
+
+
 def test_int8_gives_exact_int32():
     a, b = draw((19, 70), "int8"), draw((70, 23), "int8")
     d = tunedgemm.matmul(a, b)

@@ -105,6 +105,17 @@ def test_scaled_mm(device, type_a, type_b):
         )
 
 
+@pytest.mark.parametrize("m", [1, 16])
+def test_scaled_mm_with_a_scale_for_each_row(device, m):
+    a = draw(m, 48, device=device).to(torch.float8_e4m3fn)
+    b = draw(32, 48, device=device).to(torch.float8_e4m3fn).t()
+    scale_a = torch.exp2(torch.randint(-8, 9, (m, 1), device=device).float())
+    scale_b = torch.exp2(torch.randint(-8, 9, (1, 32), device=device).float())
+    wide = (scale_a.double() * a.double(), b.double() * scale_b.double())
+    d = OPS.scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.float32, use_fast_accum=False)
+    assert ((d - wide[0] @ wide[1]).abs() <= 1e-2 * (wide[0].abs() @ wide[1].abs())).all()
+
+
 def layouts_of(x):
     """Tensors equal to x with other strides."""
     yield x
@@ -260,9 +271,7 @@ A, B, ONE = torch.ones(4, 3), torch.ones(3, 5), torch.ones(())
         (lambda: OPS.linear(ONE, B), "input is a scalar"),
         (lambda: OPS.addmm(torch.ones(4), A, B), r"input of shape \(4\) cannot be broadcast"),
         (
-            lambda: OPS.scaled_mm(
-                *[x.to(torch.float8_e5m2) for x in (A, B)], torch.ones(4, 1), ONE
-            ),
+            lambda: OPS.scaled_mm(*[x.to(torch.float8_e5m2) for x in (A, B)], torch.ones(4), ONE),
             "one float32",
         ),
         (lambda: OPS.tuned_linear(A, B.t(), None, "lazy"), "policy is 'lazy'"),
@@ -331,6 +340,11 @@ def samples(device):
         (OPS.mm.out, (a.detach(), b.detach()), {"out": out}),
         (OPS.addmm.out, (bias.detach(), a.detach(), b.detach()), {"out": out}),
         (OPS.scaled_mm.default, (*eights, one, one), {}),
+        (
+            OPS.scaled_mm.default,
+            (*eights, torch.ones(5, 1, device=device), torch.ones(1, 4, device=device)),
+            {"out_dtype": torch.bfloat16},
+        ),
     ]
 
 
@@ -478,6 +492,13 @@ def test_record_sees_backward_and_scaled_mm(device):
         torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
     ((problem, count),) = shapes.items()
     assert (problem.text, count) == ("types=e4m3->bf16 layout=nt m=16 n=32 k=32", 2)
+    rows, columns = torch.ones(16, 1, device=device), torch.ones(1, 32, device=device)
+    with tunedgemm.torch.record() as shapes:
+        OPS.scaled_mm(a, b, rows, columns, out_dtype=torch.bfloat16)
+        torch._scaled_mm(a, b, rows, columns, out_dtype=torch.bfloat16, use_fast_accum=True)
+    assert {problem.text: count for problem, count in shapes.items()} == {
+        "types=e4m3->bf16 layout=nt m=16 n=32 k=32 scaling_a=row scaling_b=row": 2
+    }
 
 
 def test_recorded_shapes_are_written_and_tuned(device, tmp_path):

@@ -52,7 +52,9 @@ def matmul(
     out_dtype: the element type of a new result. None: the type of a; float16 for float8, int32 for
         int8.
     c: an addend, which beta multiplies. None: out, if beta is not 0.
-    scale_a, scale_b: arrays of one float32 on the same device, read by the kernel.
+    scale_a, scale_b: float32 on the same device, read by the kernel: one value; or, for float8, one
+        for each row of a, of shape (M, 1), and one for each column of b, (1, N), or batches of them,
+        with any strides.
     slope: the negative slope of leaky_relu.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
     invariant: True: a row of the result has the same bits for every M, in every place, with every

@@ -124,7 +124,8 @@ def matmul(
     c: (M, N) or (batch, M, N), of the result's type: an addend, which beta multiplies.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
     invariant, sm_limit: as for tunedgemm.matmul().
-    scale_a, scale_b: arrays of one float32, read by the kernel.
+    scale_a, scale_b: float32, read by the kernel: one value; or, for float8, one for each row of a,
+        of shape (M, 1), and one for each column of b, (1, N), which serve the whole batch.
     transpose_a, transpose_b: a is (K, M), b is (N, K). The kernel reads it without a copy;
         matmul(a, b.T) makes XLA copy b.
 
@@ -198,6 +199,9 @@ def _checked(options, operands):
         for name, array in operands._asdict().items()
         if array is not None and name not in "ab"
     }
+    for name in ("scale_a", "scale_b"):
+        if name in others and getattr(operands, name).ndim > 2:
+            raise ValueError(f"{name} has more than two dimensions; one matrix serves the batch")
     options = options._replace(out_dtype=options.out_dtype or _core.result_type(a.dtype))
     out = _core.Placeholder(_core.shape_of_result(a, b), options.out_dtype)
     _core.problem_text(
@@ -226,7 +230,10 @@ def _as_batches(operands):
         as_batch(operands.b),
         as_batch(operands.c),
         bias if bias is None else bias.reshape(1, -1, bias.shape[-1]),
-        *(one if one is None else one.reshape(1, 1, 1) for one in operands[-2:]),
+        *(
+            one if one is None else one.reshape(1, *(one.shape if one.ndim == 2 else (1, 1)))
+            for one in operands[-2:]
+        ),
     )
 
 

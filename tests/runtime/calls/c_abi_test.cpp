@@ -27,7 +27,7 @@ TEST_CASE("The layout of tunedgemm_context_options is stable") {
 
 TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(std::has_unique_object_representations_v<tunedgemm_problem>);
-  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 152);
+  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 160);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, m) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, n) == 16);
@@ -53,10 +53,12 @@ TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_problem, bias) == 140);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, invariant) == 144);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, sm_limit) == 148);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, scaling_a) == 152);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, scaling_b) == 156);
 }
 
 TEST_CASE("The layout of tunedgemm_buffers is stable") {
-  STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 104);
+  STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 136);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, a) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, b) == 16);
@@ -70,6 +72,10 @@ TEST_CASE("The layout of tunedgemm_buffers is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, slope) == 80);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, workspace) == 88);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, workspace_bytes) == 96);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_stride_a) == 104);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_stride_b) == 112);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_a) == 120);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_b) == 128);
 }
 
 TEST_CASE("The layout of tunedgemm_plan_info is stable") {

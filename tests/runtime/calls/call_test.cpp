@@ -290,6 +290,46 @@ TEST_CASE("Buffers that cannot be used are named") {
   CHECK(reason([](Call& c) { c.buffers.d = address(0x1040); }).empty());
 }
 
+TEST_CASE("Scales of rows that cannot be used are named") {
+  for (const bool transposes_d : {false, true}) {
+    Call call = call_with_buffers();
+    call.problem.type_a = call.problem.type_b = TUNEDGEMM_TYPE_E4M3;
+    call.problem.order_d = transposes_d ? TUNEDGEMM_ORDER_COLUMN_MAJOR : TUNEDGEMM_ORDER_ROW_MAJOR;
+    call.problem.batch = 2;
+    call.problem.scaling_b = TUNEDGEMM_SCALING_ROW;
+    const auto scale = [](int at) { return static_cast<const float*>(address(at)); };
+    call.buffers.scale_b = scale(0x4000);
+    const auto reason = [&](auto change) {
+      Call other = call;
+      change(other);
+      return reason_for(other, call);
+    };
+    CHECK(reason_for(call, call).empty());
+    CHECK(reason([&](Call& c) { c.buffers.scale_a = scale(0x4004); }).empty());
+    CHECK_THAT(reason([&](Call& c) { c.buffers.scale_a = scale(0x303c); }),
+               ContainsSubstring("overlaps scale_a"));
+    CHECK_THAT(reason([](Call& c) { c.buffers.scale_b = nullptr; }),
+               ContainsSubstring("pointer scale_b is null, but b's scaling is row"));
+    CHECK_THAT(reason([](Call& c) { c.buffers.scale_stride_b = -2; }),
+               ContainsSubstring("the stride of scale_b is -2 elements"));
+    CHECK_THAT(reason([](Call& c) { c.buffers.scale_batch_stride_b = std::int64_t{1} << 55; }),
+               ContainsSubstring("the batch stride of scale_b is 36028797018963968 elements"));
+    // D of f16 is 2 x 4 x 4 elements, 64 bytes at 0x3000; the scales are 2 x 4, and may be apart.
+    CHECK(reason([&](Call& c) { c.buffers.scale_b = scale(0x2fe0); }).empty());
+    CHECK_THAT(reason([&](Call& c) { c.buffers.scale_b = scale(0x2fe4); }),
+               ContainsSubstring("overlaps scale_b"));
+    CHECK_THAT(reason([&](Call& c) {
+                 c.buffers.scale_b = scale(0x2fe0);
+                 c.buffers.scale_stride_b = 2;
+               }),
+               ContainsSubstring("overlaps scale_b"));
+    CHECK(reason([&](Call& c) {
+            c.buffers.scale_b = scale(0x2ff0);
+            c.buffers.scale_batch_stride_b = TUNEDGEMM_BROADCAST;
+          }).empty());
+  }
+}
+
 TEST_CASE("C is required only if it is read") {
   Call with_c = call_with_buffers();
   with_c.buffers.beta = 2;

@@ -71,11 +71,12 @@ std::int64_t mistakes(Device& device, const CompiledKernel& kernel, const Proble
   verified.scalars.alpha = 1;  // the kernel has no alpha
   std::vector<std::byte> host(static_cast<std::size_t>(verified.layout.bytes), std::byte{0xff});
   const std::unique_ptr<Verifier> verifier = make_host_verifier(1);
-  verifier->fill(verified.fill_a(host.data()));
-  verifier->fill(verified.fill_b(host.data()));
+  for (const reference::FillTask& task : verified.fill_all(host.data())) {
+    verifier->fill(task);
+  }
   const auto memory = device.allocate(verified.layout.bytes);
   device.copy_to_device(memory->data(), host.data(), verified.layout.bytes);
-  const Arguments arguments = verified.arguments(static_cast<std::byte*>(memory->data()), nullptr);
+  const Arguments arguments = verified.arguments(static_cast<std::byte*>(memory->data()));
   REQUIRE(kernel.run(launch_of(problem), arguments, device.own_stream()) == 0);
   device.copy_to_host(host.data(), memory->data(), verified.layout.bytes);
 

@@ -140,6 +140,10 @@ TEST_CASE("an incomplete epilogue is detected") {
   CHECK(is(check(problem, Flaw::kForgetsAlpha), Reason::kWrongResult));
   problem.bias = Bias::kPerColumn;
   CHECK(is(check(problem, Flaw::kForgetsBias), Reason::kWrongResult));
+  Problem scaled = plain(40, 30, 300, DataType::kE4M3);
+  CHECK(passes(check(scaled, Flaw::kTakesNextScale)));
+  scaled.scaling_a = Scaling::kRow;
+  CHECK(is(check(scaled, Flaw::kTakesNextScale), Reason::kWrongResult));
 }
 
 TEST_CASE("an element that is not written, or is NaN, is detected") {

@@ -60,11 +60,7 @@ std::string text_of_defines(const Source& source) {
 // the largest case so far.
 class ThreadMemory {
  public:
-  explicit ThreadMemory(Device& device) : device_(device), verifier_(make_host_verifier(1)) {
-    const float scales[] = {1.25F, 0.5F};  // as in operands.cpp
-    scales_ = device_.allocate(sizeof scales);
-    device_.copy_to_device(scales_->data(), scales, sizeof scales);
-  }
+  explicit ThreadMemory(Device& device) : device_(device), verifier_(make_host_verifier(1)) {}
 
   /// Runs the kernel. Empty if the result is right, nothing outside D was written and the
   /// workspace's counters are zero again. Raises `worst` to the result's error if that is larger.
@@ -73,8 +69,7 @@ class ThreadMemory {
     const VerifiedProblem verified(problem, seed);
     prepare_block(verified);
     prepare_workspace(launch);
-    Arguments arguments = verified.arguments(static_cast<std::byte*>(block_->data()),
-                                             static_cast<const float*>(scales_->data()));
+    Arguments arguments = verified.arguments(static_cast<std::byte*>(block_->data()));
     arguments.workspace = workspace_ ? workspace_->data() : nullptr;
     if (const int error = kernel.run(launch, arguments, device_.own_stream()); error != 0) {
       return "cannot be launched: " + device_.describe(error);
@@ -90,13 +85,8 @@ class ThreadMemory {
   void prepare_block(const VerifiedProblem& verified) {
     host_.assign(static_cast<std::size_t>(verified.layout.bytes), std::byte{0xff});
     std::byte* base = host_.data();
-    verifier_->fill(verified.fill_a(base));
-    verifier_->fill(verified.fill_b(base));
-    if (verified.reads_c()) {
-      verifier_->fill(verified.fill_c(base));
-    }
-    if (verified.problem.bias != Bias::kNone) {
-      verifier_->fill(verified.fill_bias(base));
+    for (const reference::FillTask& task : verified.fill_all(base)) {
+      verifier_->fill(task);
     }
     if (!block_ || block_->size_bytes() < verified.layout.bytes) {
       block_ = device_.allocate(verified.layout.bytes);
@@ -162,7 +152,7 @@ class ThreadMemory {
 
   Device& device_;
   std::unique_ptr<Verifier> verifier_;
-  std::unique_ptr<DeviceMemory> scales_, block_, workspace_;
+  std::unique_ptr<DeviceMemory> block_, workspace_;
   std::vector<std::byte> host_;
   std::vector<double> expected_;
 };

@@ -108,6 +108,10 @@ Problem random_class(const TypeCase& types, std::string_view layout, int variant
   if (random() % 4 == 0) {
     problem.sm_limit = static_cast<std::int32_t>(1 + random() % 150);
   }
+  if (is_fp8(problem.a.type)) {
+    problem.scaling_a = static_cast<Scaling>(random() % 2);
+    problem.scaling_b = static_cast<Scaling>(random() % 2);
+  }
   return canonical(problem);
 }
 

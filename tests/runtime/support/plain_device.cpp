@@ -71,9 +71,10 @@ int LoopKernel::run(const Launch& launch, const Arguments& arguments,
     return 7;
   }
   const ElementFormat& type = traits(problem_.d.type).format;
-  double scale = flaw_ == Flaw::kForgetsAlpha ? 1 : arguments.alpha;
-  scale *= arguments.scale_a != nullptr ? static_cast<double>(*arguments.scale_a) : 1;
-  scale *= arguments.scale_b != nullptr ? static_cast<double>(*arguments.scale_b) : 1;
+  const double alpha = flaw_ == Flaw::kForgetsAlpha ? 1 : arguments.alpha;
+  const auto scale = [](const float* scales, std::int64_t offset) {
+    return scales != nullptr ? static_cast<double>(scales[offset]) : 1;
+  };
   for (std::int64_t entry = 0; entry < problem_.batch; ++entry) {
     for (std::int64_t row = 0; row < problem_.m; ++row) {
       for (std::int64_t n = 0; n < problem_.n; ++n) {
@@ -82,7 +83,12 @@ int LoopKernel::run(const Launch& launch, const Arguments& arguments,
           continue;
         }
         const std::int64_t m = flaw_ == Flaw::kExchangesRows && row < 2 ? 1 - row : row;
-        double x = scale * sum(arguments, entry, m, n);
+        const std::int64_t scaled_m = flaw_ == Flaw::kTakesNextScale ? (m + 1) % problem_.m : m;
+        double x = alpha * sum(arguments, entry, m, n) *
+                   scale(arguments.scale_a, entry * arguments.scale_batch_stride_a +
+                                                scaled_m * arguments.scale_stride_a) *
+                   scale(arguments.scale_b,
+                         entry * arguments.scale_batch_stride_b + n * arguments.scale_stride_b);
         if (problem_.beta != ScalarClass::kZero) {
           x += arguments.beta * element(arguments.c, problem_.c, entry, row, n);
         }

@@ -24,6 +24,7 @@ enum class Flaw {
   kExchangesRows,   ///< the first two of D
   kForgetsBias,
   kForgetsAlpha,
+  kTakesNextScale,    ///< that of the next row of A
   kRoundsInputs,      ///< to 10 bits of mantissa, as tf32 has
   kLeavesElementOut,  ///< the last element of D
   kGivesNan,          ///< in one element

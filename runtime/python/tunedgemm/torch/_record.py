@@ -154,6 +154,7 @@ def _problem(
     activation: str = "none",
     numerics: str = "default",
     device: torch.device | None = None,
+    scales: Sequence[torch.Tensor | None] = (None, None),
 ) -> Problem | None:
     m, n = a.shape[-2], b.shape[-1]
     if 0 in (m, n, *a.shape[:-2]):
@@ -166,6 +167,8 @@ def _problem(
             bias=_placeholder(result, (n,)) if bias else None,
             activation=activation,
             numerics=numerics,
+            scale_a=None if scales[0] is None else _placeholder(scales[0], scales[0].shape),
+            scale_b=None if scales[1] is None else _placeholder(scales[1], scales[1].shape),
             **FIELDS,
         )
     except ValueError:  # the library does not compute it
@@ -217,10 +220,13 @@ def _read_scaled_mm(
     out_dtype=None,
     use_fast_accum=False,
 ):
-    if scale_a.numel() != 1 or scale_b.numel() != 1:
-        return None
     return _problem(
-        result, a, b, bias=bias is not None, numerics="default" if use_fast_accum else "promoted"
+        result,
+        a,
+        b,
+        bias=bias is not None,
+        numerics="default" if use_fast_accum else "promoted",
+        scales=(scale_a, scale_b),
     )
 
 
