@@ -16,6 +16,7 @@
 
 #include "kernel_templates/problem/activation.h"
 #include "kernel_templates/problem/data_type.h"
+#include "kernel_templates/problem/scaling.h"
 
 namespace tunedgemm::internal {
 
@@ -32,10 +33,6 @@ enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 /// The bias has D's element type: M values, one for each row of D, or N values, one for each
 /// column.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
-
-/// The f32 factors of A or B: one for the matrix; or M factors, one for each row of op(A), and N,
-/// one for each column of op(B). Only fp8 has more than one factor.
-enum class Scaling : std::int32_t { kTensor = 0, kRow = 1 };
 
 /// The class of alpha or beta. Their values are not part of the problem. If `beta` is of class
 /// kZero, C is never read.

@@ -298,14 +298,16 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.d = buffers.d;
   arguments.bias = buffers.bias;
   if (plan.reads_inputs) {  // else the product is 0, even if a factor is infinite or NaN
-    const auto [a, b] = scales_of(plan, buffers);
-    arguments.scale_a = a.first;
-    arguments.scale_b = b.first;
-    arguments.scale_stride_a = a.stride;
-    arguments.scale_stride_b = b.stride;
-    arguments.scale_batch_stride_a = a.batch_stride;
-    arguments.scale_batch_stride_b = b.batch_stride;
     arguments.alpha = buffers.alpha;
+    if (buffers.scale_a != nullptr || buffers.scale_b != nullptr) {
+      const auto [a, b] = scales_of(plan, buffers);
+      arguments.scale_a = a.first;
+      arguments.scale_b = b.first;
+      arguments.scale_stride_a = a.stride;
+      arguments.scale_stride_b = b.stride;
+      arguments.scale_batch_stride_a = a.batch_stride;
+      arguments.scale_batch_stride_b = b.batch_stride;
+    }
   }
   arguments.beta = buffers.beta;
   arguments.slope = buffers.slope;

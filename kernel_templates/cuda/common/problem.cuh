@@ -5,6 +5,7 @@
 #include "../../problem/activation.h"
 #include "arguments.cuh"
 #include "number.cuh"
+#include "scaling.cuh"
 
 using namespace tunedgemm::internal;
 
@@ -51,13 +52,6 @@ using namespace tunedgemm::internal;
 #define NUMERICS 0  // 0 ieee 1 tf32 2 emulated 3 fast 4 promoted
 #endif
 
-#ifndef SCALING_A
-#define SCALING_A 0  // 0: at most one scale of A, 1: one for each row of A
-#endif
-#ifndef SCALING_B
-#define SCALING_B 0  // 0: at most one scale of B, 1: one for each column of B
-#endif
-
 using TypeA = TYPE_A;
 using TypeB = TYPE_B;
 using TypeD = TYPE_D;
@@ -74,13 +68,10 @@ constexpr int kAlignC = ALIGN_C;
 constexpr int kAlignD = ALIGN_D;
 
 enum class Bias { kNone = 0, kPerRow = 1, kPerColumn = 2 };
-enum class Scaling { kTensor = 0, kRow = 1 };
 enum class Numerics { kIeee = 0, kTf32 = 1, kEmulated = 2, kFast = 3, kPromoted = 4 };
 constexpr bool kReadC = READ_C != 0;
 constexpr Bias kBias = static_cast<Bias>(BIAS);
 constexpr Activation kActivation = static_cast<Activation>(ACTIVATION);
-constexpr Scaling kScalingA = static_cast<Scaling>(SCALING_A);
-constexpr Scaling kScalingB = static_cast<Scaling>(SCALING_B);
 constexpr Numerics kNumerics = static_cast<Numerics>(NUMERICS);
 
 // The first element of the matrix with this batch index.

@@ -132,8 +132,8 @@ struct Epilogue {
 };
 
 inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index) {
-  const bool one_scale_a = !kScaledRowsA && arguments.scale_a;
-  const bool one_scale_b = !kScaledRowsB && arguments.scale_b;
+  const bool one_scale_a = kScalingA == Scaling::kTensor && arguments.scale_a;
+  const bool one_scale_b = kScalingB == Scaling::kTensor && arguments.scale_b;
   const f64 scale_a = one_scale_a ? static_cast<f64>(*arguments.scale_a) : 1.0;
   const f64 scale_b = one_scale_b ? static_cast<f64>(*arguments.scale_b) : 1.0;
   Epilogue epilogue{};
@@ -146,10 +146,10 @@ inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index
   epilogue.c_stride_n = arguments.c_stride_n;
   epilogue.d_stride_m = kSwapAb ? 1 : arguments.ldd;
   epilogue.d_stride_n = kSwapAb ? arguments.ldd : 1;
-  if (kScaledRowsA) {
+  if (kScalingA == Scaling::kRow) {
     epilogue.scale_a = arguments.scale_a + batch_index * arguments.scale_batch_stride_a;
   }
-  if (kScaledRowsB) {
+  if (kScalingB == Scaling::kRow) {
     epilogue.scale_b = arguments.scale_b + batch_index * arguments.scale_batch_stride_b;
   }
   epilogue.scale_stride_a = arguments.scale_stride_a;
@@ -180,11 +180,12 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
   if (!kSwapAb && epilogue.is_identity && store_exact(d, accumulators, columns)) {
     return;
   }
-  const Real factor = kScaledRowsA
+  const Real factor = kScalingA == Scaling::kRow
                           ? epilogue.factor * Real(epilogue.scale_a[m * epilogue.scale_stride_a])
                           : epilogue.factor;
   const long long scale_stride = epilogue.scale_stride_b;
-  const float* column_scale = kScaledRowsB ? epilogue.scale_b + n0 * scale_stride : nullptr;
+  const float* column_scale =
+      kScalingB == Scaling::kRow ? epilogue.scale_b + n0 * scale_stride : nullptr;
   const Real beta = epilogue.beta;
   const Real slope = epilogue.slope;
   const long long c_stride = epilogue.c_stride_n;
@@ -195,7 +196,8 @@ inline void store_row(const Epilogue& epilogue, long long m, long long n0, long 
 // writes.
 #pragma GCC ivdep
   for (long long n = 0; n < columns; ++n) {
-    const Real scale = kScaledRowsB ? factor * Real(column_scale[n * scale_stride]) : factor;
+    const Real scale =
+        kScalingB == Scaling::kRow ? factor * Real(column_scale[n * scale_stride]) : factor;
     Real x = scale * static_cast<Real>(accumulators[n]);
     if (kReadC) {
       x += beta * Real(widen(c[n * c_stride]));

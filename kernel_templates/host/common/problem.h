@@ -4,6 +4,7 @@
 // positions of A, B and their elements. Extents and strides are run-time values in Arguments.
 
 #include "../../cuda/common/arguments.cuh"
+#include "../../cuda/common/scaling.cuh"
 #include "../../problem/activation.h"
 #include "number.h"
 
@@ -36,12 +37,6 @@ using namespace tunedgemm::internal;
 #ifndef ACTIVATION
 #define ACTIVATION 0  // a number of problem/activation.h
 #endif
-#ifndef SCALING_A
-#define SCALING_A 0  // 0: at most one scale of A, 1: one for each row of A
-#endif
-#ifndef SCALING_B
-#define SCALING_B 0  // 0: at most one scale of B, 1: one for each column of B
-#endif
 #ifndef SWAP_AB
 #define SWAP_AB 0  // 1: the host has exchanged A and B, and asks for the transpose of D
 #endif
@@ -57,8 +52,6 @@ constexpr bool kReadC = READ_C == 1;
 constexpr int kBias = BIAS;
 constexpr int kBiasPerRow = 1;
 constexpr int kBiasPerColumn = 2;
-constexpr bool kScaledRowsA = SCALING_A == 1;
-constexpr bool kScaledRowsB = SCALING_B == 1;
 constexpr bool kSwapAb = SWAP_AB == 1;
 constexpr auto kActivation = static_cast<Activation>(ACTIVATION);
 

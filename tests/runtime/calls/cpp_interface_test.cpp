@@ -88,6 +88,9 @@ TEST_CASE("Matrices tell the problem and the buffers") {
        .activation = TUNEDGEMM_ACTIVATION_LEAKY_RELU,
        .slope = 0.5f,
        .scale_b = &scale,
+       .scaling_b = TUNEDGEMM_SCALING_ROW,
+       .scale_stride_b = 7,
+       .scale_batch_stride_b = TUNEDGEMM_BROADCAST,
        .numerics = TUNEDGEMM_NUMERICS_IEEE,
        .batch = 2});
   CHECK(std::vector{problem.m, problem.n, problem.k, problem.batch} ==
@@ -111,6 +114,12 @@ TEST_CASE("Matrices tell the problem and the buffers") {
   CHECK(buffers.bias == bias.data());
   CHECK(buffers.scale_a == nullptr);
   CHECK(buffers.scale_b == &scale);
+  CHECK(problem.scaling_a == TUNEDGEMM_SCALING_TENSOR);
+  CHECK(problem.scaling_b == TUNEDGEMM_SCALING_ROW);
+  CHECK(buffers.scale_stride_a == 0);
+  CHECK(buffers.scale_stride_b == 7);
+  CHECK(buffers.scale_batch_stride_a == 0);
+  CHECK(buffers.scale_batch_stride_b == TUNEDGEMM_BROADCAST);
   CHECK(buffers.alpha == 3);
   CHECK(buffers.beta == 1);
   CHECK(buffers.slope == 0.5f);
