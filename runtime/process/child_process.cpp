@@ -179,7 +179,8 @@ ChildProcess::~ChildProcess() {
 
 // The program holds the reading end of a pipe, and only this process the other one. When that is
 // closed, the system signals the owner of the reading end (fcntl(2), "Managing signals"). Unlike
-// PR_SET_PDEATHSIG, this reaches the whole group, and does not depend on the thread.
+// PR_SET_PDEATHSIG, this reaches the whole group, and does not depend on the thread. A caller that
+// is killed in the microseconds between posix_spawn and this leaves the program running.
 void ChildProcess::kill_group_with_caller(int read_end) const {
   fcntl(read_end, F_SETSIG, SIGKILL);
   fcntl(read_end, F_SETOWN, -pid_);

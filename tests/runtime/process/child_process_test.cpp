@@ -193,10 +193,15 @@ TEST_CASE("A subprocess dies with its caller, with its group, however the caller
   const pid_t caller = fork();
   if (caller == 0) {
     shell("exit 0", 10s);
-    shell(endless(folder), 1000s);
+    const ChildProcess child({"/bin/sh", "-c", endless(folder)}, {.dies_with_caller = true});
+    std::ofstream(folder.path() / "constructed") << "yes\n";
+    pause();
     _exit(0);
   }
-  REQUIRE(comes_true([&] { return !text_of(folder.path() / "own").empty(); }));
+  // The script may be running before its caller's constructor has ended.
+  for (const char* const file : {"own", "constructed"}) {
+    REQUIRE(comes_true([&] { return !text_of(folder.path() / file).empty(); }));
+  }
   kill(caller, SIGKILL);
   int status = 0;
   REQUIRE(waitpid(caller, &status, 0) == caller);
