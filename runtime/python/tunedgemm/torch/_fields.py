@@ -11,7 +11,13 @@ from .. import _core
 
 FIELDS: dict[str, Any] = {"invariant": False, "sm_limit": 0}
 _CARVEOUT_SETTER = "_set_sm_carveout_experimental"
-_follows_carveout = True
+
+
+class _Carveout:
+    is_followed = True
+
+
+_carveout = _Carveout()
 
 
 def set_invariant(invariant: bool) -> None:
@@ -24,8 +30,7 @@ def set_sm_limit(limit: int | None) -> None:
     """The SMs that operators may use; 0: all. None, the default: those of the current device
     without the ones that PyTorch leaves to others (torch._C._set_sm_carveout_experimental). Holds
     for the calls that begin later, on all threads."""
-    global _follows_carveout
-    _follows_carveout = limit is None
+    _carveout.is_followed = limit is None
     if limit is None:
         _read_carveout()
     else:
@@ -53,7 +58,7 @@ def follow_carveout() -> None:
     @functools.wraps(original)
     def set_carveout(sms: int | None) -> None:
         original(sms)
-        if _follows_carveout:
+        if _carveout.is_followed:
             _read_carveout()
 
     setattr(torch._C, _CARVEOUT_SETTER, set_carveout)
