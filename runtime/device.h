@@ -60,6 +60,7 @@ inline Arguments transposed(const Arguments& arguments) noexcept {
   std::swap(swapped.a, swapped.b);
   std::swap(swapped.scale_a, swapped.scale_b);
   std::swap(swapped.scale_stride_a, swapped.scale_stride_b);
+  std::swap(swapped.scale_k_stride_a, swapped.scale_k_stride_b);
   std::swap(swapped.scale_batch_stride_a, swapped.scale_batch_stride_b);
   std::swap(swapped.m, swapped.n);
   std::swap(swapped.lda, swapped.ldb);

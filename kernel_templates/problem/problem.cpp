@@ -60,10 +60,15 @@ std::string why_not_numerics(const Problem& problem) {
 std::string why_not_scaling(const Problem& problem) {
   const bool one_factor =
       problem.scaling_a == Scaling::kTensor && problem.scaling_b == Scaling::kTensor;
-  return one_factor || is_fp8(problem.a.type)
-             ? ""
-             : "the scales of " + std::string(name(problem.a.type)) +
-                   " inputs are one value for each matrix; only fp8 has more";
+  if (!one_factor && !is_fp8(problem.a.type)) {
+    return "the scales of " + std::string(name(problem.a.type)) +
+           " inputs are one value for each matrix; only fp8 has more";
+  }
+  if (has_block_scales(problem) && problem.numerics != Numerics::kPromoted) {
+    return "numerics " + std::string(name(problem.numerics)) +
+           " cannot scale blocks, whose sums must be added in f32; use promoted";
+  }
+  return "";
 }
 
 // A number outside its enumeration is written as a name that cannot be parsed.
@@ -143,7 +148,10 @@ constexpr Names<Numerics, 5> kNumerics{{{Numerics::kIeee, "ieee"},
                                         {Numerics::kEmulated, "emulated"},
                                         {Numerics::kFast, "fast"},
                                         {Numerics::kPromoted, "promoted"}}};
-constexpr Names<Scaling, 2> kScalings{{{Scaling::kTensor, "tensor"}, {Scaling::kRow, "row"}}};
+constexpr Names<Scaling, 4> kScalings{{{Scaling::kTensor, "tensor"},
+                                       {Scaling::kRow, "row"},
+                                       {Scaling::kBlock1x128, "block_1x128"},
+                                       {Scaling::kBlock128x128, "block_128x128"}}};
 constexpr Names<LaunchRegime, 2> kLaunchRegimes{
     {{LaunchRegime::kIsolated, "isolated"}, {LaunchRegime::kBackToBack, "back_to_back"}}};
 

@@ -85,6 +85,11 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+/// Whether the scales of A or of B change along K.
+inline bool has_block_scales(const Problem& problem) {
+  return is_of_blocks(problem.scaling_a) || is_of_blocks(problem.scaling_b);
+}
+
 /// A problem with batch = 1, packed matrices, the largest alignments that the sizes allow, alpha =
 /// 1 and beta = 0. `layout` has a letter for A and one for B: n = row-major, t = column-major
 /// ("nn", "nt", "tn", "tt"). Numerics is kIeee, or kFast for fp8. Throws std::invalid_argument with

@@ -197,7 +197,9 @@ Problem completed(Problem written) {
   complete(written.c, written.m, written.n);
   complete(written.d, written.m, written.n);
   if (written.numerics == kDefaultNumerics) {
-    written.numerics = is_fp8(written.a.type) ? Numerics::kFast : Numerics::kIeee;
+    written.numerics = has_block_scales(written) ? Numerics::kPromoted
+                       : is_fp8(written.a.type)  ? Numerics::kFast
+                                                 : Numerics::kIeee;
   }
   return written;
 }

@@ -15,7 +15,7 @@
 //     leading dimension 0         packed
 //     batch stride 0              packed
 //     batch stride kBroadcast     one matrix for all batch indices; 0 in a text
-//     numerics kDefaultNumerics   kFast for fp8, else kIeee
+//     numerics kDefaultNumerics   kFast for fp8 (kPromoted with scales of blocks), else kIeee
 //
 // Its alignments are those of the pointers alone. completed() replaces all these values.
 

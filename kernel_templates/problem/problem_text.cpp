@@ -149,11 +149,13 @@ constexpr std::array kFields{
                                      "the SMs of a GPU that a launch may use; default 0: all",
                                      "a whole number from 0 to 2147483647"),
     choice_field<&Problem::scaling_a, parse_scaling>(
-        "scaling_a", "the scales of an fp8 A: tensor (default), one; row, one for each row of A",
-        "tensor or row"),
+        "scaling_a",
+        "the scales of an fp8 A: tensor (default), one; row, one for each row of A; block_1x128, "
+        "one for every 128 elements of a row; block_128x128, one for 128 such rows",
+        "tensor, row, block_1x128 or block_128x128"),
     choice_field<&Problem::scaling_b, parse_scaling>(
-        "scaling_b", "the scales of an fp8 B: tensor, or row, one for each column of B",
-        "tensor or row"),
+        "scaling_b", "the scales of an fp8 B, likewise, with columns of B for rows of A",
+        "tensor, row, block_1x128 or block_128x128"),
 };
 
 }  // namespace

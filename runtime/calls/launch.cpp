@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "kernel_templates/base/division.h"
+
 namespace tunedgemm::internal {
 namespace {
 
@@ -76,16 +78,19 @@ std::string hexadecimal(const void* pointer) {
   return "0x" + text;
 }
 
-// The scales of an operand of the kernel.
+// The scales of an operand of the kernel, and how many there are in each direction.
 struct Scales {
   std::string_view name;  // of the caller's operand
-  const float* first;
-  bool per_row;
-  std::int64_t rows, stride, batch_stride;
+  const float* first = nullptr;
+  Scaling scaling{};
+  std::int64_t rows = 1, blocks = 1, stride = 0, k_stride = 0, batch_stride = 0;
 
   // Precondition: why_not_scales() is empty.
   std::int64_t bytes(std::int64_t batch) const {
-    const std::int64_t last = per_row ? (rows - 1) * stride + (batch - 1) * batch_stride : 0;
+    const std::int64_t last =
+        scaling == Scaling::kTensor
+            ? 0
+            : (rows - 1) * stride + (blocks - 1) * k_stride + (batch - 1) * batch_stride;
     return (last + 1) * static_cast<std::int64_t>(sizeof *first);
   }
 };
@@ -100,16 +105,21 @@ std::array<Scales, 2> scales_of(const Plan& plan, const tunedgemm_buffers& buffe
   const auto stride_of = [](std::int64_t given, std::int64_t packed) {
     return given == 0 ? packed : given == TUNEDGEMM_BROADCAST ? 0 : given;
   };
-  const auto make = [&](bool of_b, Scaling scaling, std::int64_t rows) {
-    const std::int64_t stride =
-        stride_of(of_b ? buffers.scale_stride_b : buffers.scale_stride_a, 1);
-    return Scales{of_b ? "scale_b" : "scale_a",
-                  of_b ? buffers.scale_b : buffers.scale_a,
-                  scaling == Scaling::kRow,
-                  rows,
-                  stride,
-                  stride_of(of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a,
-                            wrapping_product(rows, stride))};
+  const auto make = [&](bool of_b, Scaling scaling, std::int64_t extent) {
+    Scales scales;
+    scales.name = of_b ? "scale_b" : "scale_a";
+    scales.first = of_b ? buffers.scale_b : buffers.scale_a;
+    scales.scaling = scaling;
+    scales.rows = ceil_divide(extent, rows_of_scale(scaling));
+    scales.blocks = is_of_blocks(scaling) ? ceil_divide(plan.problem->k, kScaledDepth) : 1;
+    scales.stride =
+        stride_of(of_b ? buffers.scale_stride_b : buffers.scale_stride_a, scales.blocks);
+    scales.k_stride = stride_of(of_b ? buffers.scale_k_stride_b : buffers.scale_k_stride_a, 1);
+    scales.batch_stride =
+        stride_of(of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a,
+                  std::max(wrapping_product(scales.rows, scales.stride),
+                           wrapping_product(scales.blocks, scales.k_stride)));
+    return scales;
   };
   return {make(plan.swapped, plan.problem->scaling_a, plan.problem->m),
           make(!plan.swapped, plan.problem->scaling_b, plan.problem->n)};
@@ -120,14 +130,16 @@ std::string why_not_scales(const Scales& scales, std::int64_t batch) {
   if (reinterpret_cast<std::uintptr_t>(scales.first) % sizeof(float) != 0) {
     return "the scale at " + hexadecimal(scales.first) + " is not aligned to 4 bytes";
   }
-  if (!scales.per_row) {
+  if (scales.scaling == Scaling::kTensor) {
     return "";
   }
   if (scales.first == nullptr) {
-    return "the pointer " + name + " is null, but " + name.back() + "'s scaling is row";
+    return "the pointer " + name + " is null, but scaling_" + name.back() + " is " +
+           std::string(internal::name(scales.scaling));
   }
   for (const auto& [what, stride, steps] :
        {std::tuple("stride", scales.stride, scales.rows),
+        std::tuple("stride along K", scales.k_stride, scales.blocks),
         std::tuple("batch stride", scales.batch_stride, batch)}) {
     if (stride < 0 || stride > kMostBytes / std::max<std::int64_t>(steps, 1) / 8) {
       return "the " + std::string(what) + " of " + name + " is " + std::to_string(stride) +
@@ -305,6 +317,8 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
       arguments.scale_b = b.first;
       arguments.scale_stride_a = a.stride;
       arguments.scale_stride_b = b.stride;
+      arguments.scale_k_stride_a = a.k_stride;
+      arguments.scale_k_stride_b = b.k_stride;
       arguments.scale_batch_stride_a = a.batch_stride;
       arguments.scale_batch_stride_b = b.batch_stride;
     }

@@ -68,13 +68,16 @@ DeviceEvaluator::DeviceEvaluator(Device& device, Store& store, const CanonicalPr
                                  std::shared_ptr<CandidateCompiler> compiler, double memory_share)
     : device_(device),
       problem_(problem),
-      scale_(VerifiedProblem(problem, seed_for(problem)).scale(0, 0, 0)),
       compiler_(compiler ? std::move(compiler)
                          : std::make_shared<CandidateCompiler>(device, store, nullptr)) {
   std::unique_ptr<Verifier> verifier = device.backend().make_verifier(device, store);
   verifier_ = verifier.get();
   runner_ = std::make_unique<TrialRunner>(device, std::move(verifier), problem, seed_for(problem),
                                           memory_share);
+}
+
+VerifiedProblem DeviceEvaluator::verified_problem() const {
+  return {problem_, seed_for(problem_)};
 }
 
 DeviceEvaluator::~DeviceEvaluator() {

@@ -15,7 +15,7 @@
 #include "cache/store.h"
 #include "runtime/device.h"
 #include "runtime/evaluation/candidate_compiler.h"
-#include "runtime/evaluation/error_bound.h"
+#include "runtime/evaluation/operands.h"
 #include "tuner/evaluator.h"
 
 namespace tunedgemm::internal {
@@ -53,8 +53,8 @@ class DeviceEvaluator final : public Evaluator {
   /// A trial of a loaded kernel for this problem; the kernel may come from another library. The
   /// trial's binary() is empty.
   std::unique_ptr<Trial> trial(std::shared_ptr<const CompiledKernel> kernel, const Launch& launch);
-  /// The product of the scales with which the problem is computed, if each matrix has one.
-  double scale() const { return scale_; }
+  /// The problem with the inputs of all trials.
+  VerifiedProblem verified_problem() const;
   /// See Verifier::mhz_since_last_call. Precondition: the context of the device is current.
   double mhz_since_last_call();
 
@@ -63,7 +63,6 @@ class DeviceEvaluator final : public Evaluator {
 
   Device& device_;
   CanonicalProblem problem_;
-  double scale_;
   std::shared_ptr<CandidateCompiler> compiler_;
   class Verifier* verifier_ = nullptr;  ///< owned by runner_
   std::unique_ptr<class TrialRunner> runner_;

@@ -61,7 +61,7 @@ double error_of_accumulator(const Problem& problem) {
 // `error`. kMargin covers the slopes of gelu, which exceed 1.
 constexpr double kMargin = 1.2;
 
-// What is multiplied by the scale of the product, and what is not.
+// What is multiplied by the scale of the sum over K, and what is not.
 struct Scaled {
   double constant = 0, of_scale = 0;
 };
@@ -100,6 +100,9 @@ reference::Bound bound_of_square(const Scaled& error, double steepest, double un
 bool needs_ternary_inputs(const Problem& problem) {
   if (accumulator_of(problem) != DataType::kF32) {
     return false;
+  }
+  if (has_block_scales(problem)) {
+    return false;  // sums with several scales are not exact in f32
   }
   constexpr std::int64_t kLongFp8K = 1024;
   constexpr std::int64_t kLongK = 16384;

@@ -183,12 +183,10 @@ class HostVerifier final : public Verifier {
     const long long batch = position(0, 0).batch;
     for (long long k = 0; k < task.k; ++k) {
       for (std::size_t column = 0; column < columns; ++column) {
-        b[column] = reference::input_value(
-            task.b, reference::offset_of(task.b.strides, batch, k, position(0, column).n));
+        b[column] = reference::value_of_b(task, batch, k, position(0, column).n);
       }
       for (std::size_t row = 0; row < rows; ++row) {
-        const double a = reference::input_value(
-            task.a, reference::offset_of(task.a.strides, batch, position(row, 0).m, k));
+        const double a = reference::value_of_a(task, batch, position(row, 0).m, k);
         double* accumulator = &accumulators[row * columns];
         for (std::size_t column = 0; column < columns; ++column) {
           accumulator[column] += a * b[column];

@@ -21,8 +21,8 @@ constexpr std::int64_t kMostAlignment = 16;
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
-// Elements from the scale of a row to the next one: more than 1, so that a kernel that ignores the
-// stride computes a wrong result.
+// Elements from a scale to the next one: more than 1, so that a kernel that ignores the stride
+// computes a wrong result.
 constexpr std::int64_t kScaleStride = 2;
 
 // The standard deviation of a product of two values that are uniform in [-128, 127].
@@ -64,6 +64,44 @@ Scalars scalars_for(const Problem& problem) {
   scalars.beta = problem.beta == ScalarClass::kZero ? 0 : kBeta;
   scalars.slope = kSlope;
   return scalars;
+}
+
+// The scales of A or of B, and how many there are in each direction.
+struct Scales {
+  Scaling scaling;
+  std::int64_t rows, blocks, batch;  // all 1 if there is one scale for the batch
+
+  std::int64_t count() const { return rows * blocks * batch; }
+};
+
+Scales scales_of(const Problem& problem, Scaling scaling, std::int64_t extent) {
+  if (scaling == Scaling::kTensor) {
+    return {scaling, 1, 1, 1};
+  }
+  return {scaling, ceil_divide(extent, rows_of_scale(scaling)),
+          is_of_blocks(scaling) ? ceil_divide(problem.k, kScaledDepth) : 1, problem.batch};
+}
+Scales scales_of_a(const Problem& problem) {
+  return scales_of(problem, problem.scaling_a, problem.m);
+}
+Scales scales_of_b(const Problem& problem) {
+  return scales_of(problem, problem.scaling_b, problem.n);
+}
+
+// Neighbours along K are near each other in the scales of B and far apart in those of A, so that a
+// kernel that takes the strides of one for the other's computes a wrong result.
+reference::ScaleInput scale_input(const Problem& problem, const Scales& scales, bool k_is_near,
+                                  std::uint64_t seed) {
+  reference::Strides strides{};
+  if (scales.scaling != Scaling::kTensor) {
+    strides = {kScaleStride * (k_is_near ? scales.blocks : 1),
+               kScaleStride * (k_is_near ? 1 : scales.rows),
+               kScaleStride * scales.rows * scales.blocks};
+    strides.column = is_of_blocks(scales.scaling) ? strides.column : 0;
+  }
+  return {{traits(DataType::kF32).format, distribution_of_scale(problem, scales.scaling),
+           reference::scramble(seed), strides},
+          rows_of_scale(scales.scaling)};
 }
 
 reference::Strides strides_of(const Matrix& matrix) {
@@ -111,14 +149,12 @@ OperandLayout operand_layout(const Problem& problem) {
   const std::int64_t element_bytes = size_bytes(problem.d.type);
   layout.bias = place(bias_elements(problem) * element_bytes, element_bytes, kInputGuardBytes);
   if (is_fp8(problem.a.type)) {
-    const auto place_scales = [&](Scaling scaling, std::int64_t rows) {
-      const std::int64_t all_rows = kScaleStride * rows * problem.batch;
-      const std::int64_t scales =
-          scaling == Scaling::kTensor ? 1 : std::max<std::int64_t>(all_rows, 1);
-      return place(scales * std::int64_t{sizeof(float)}, sizeof(float), kInputGuardBytes);
+    const auto place_scales = [&](const Scales& scales) {
+      const std::int64_t elements = std::max<std::int64_t>(kScaleStride * scales.count(), 1);
+      return place(elements * std::int64_t{sizeof(float)}, sizeof(float), kInputGuardBytes);
     };
-    layout.scale_a = place_scales(problem.scaling_a, m);
-    layout.scale_b = place_scales(problem.scaling_b, n);
+    layout.scale_a = place_scales(scales_of_a(problem));
+    layout.scale_b = place_scales(scales_of_b(problem));
   }
   layout.d_region = round_up(end, kOperandAlignment);
   layout.d =
@@ -150,10 +186,14 @@ Arguments VerifiedProblem::arguments(std::byte* base) const {
   if (is_fp8(problem.a.type)) {
     arguments.scale_a = reinterpret_cast<const float*>(base + layout.scale_a);
     arguments.scale_b = reinterpret_cast<const float*>(base + layout.scale_b);
-    arguments.scale_stride_a = scale_a().strides.row;
-    arguments.scale_stride_b = scale_b().strides.row;
-    arguments.scale_batch_stride_a = scale_a().strides.batch;
-    arguments.scale_batch_stride_b = scale_b().strides.batch;
+    const reference::Strides strides_a = scale_a().input.strides;
+    const reference::Strides strides_b = scale_b().input.strides;
+    arguments.scale_stride_a = strides_a.row;
+    arguments.scale_stride_b = strides_b.row;
+    arguments.scale_k_stride_a = strides_a.column;
+    arguments.scale_k_stride_b = strides_b.column;
+    arguments.scale_batch_stride_a = strides_a.batch;
+    arguments.scale_batch_stride_b = strides_b.batch;
   }
   return arguments;
 }
@@ -182,25 +222,12 @@ reference::Input VerifiedProblem::bias() const {
       traits(problem.d.type).format, reference::kUniform, reference::scramble(seed + 4), {0, 1, 0}};
 }
 
-namespace {
-
-reference::Input scale_input(const Problem& problem, Scaling scaling, std::int64_t rows,
-                             std::uint64_t seed) {
-  const reference::Strides strides = scaling == Scaling::kTensor
-                                         ? reference::Strides{}
-                                         : reference::Strides{kScaleStride, 1, kScaleStride * rows};
-  return {traits(DataType::kF32).format, distribution_of_scale(problem, scaling),
-          reference::scramble(seed), strides};
+reference::ScaleInput VerifiedProblem::scale_a() const {
+  return scale_input(problem, scales_of_a(problem), false, seed + 5);
 }
 
-}  // namespace
-
-reference::Input VerifiedProblem::scale_a() const {
-  return scale_input(problem, problem.scaling_a, problem.m, seed + 5);
-}
-
-reference::Input VerifiedProblem::scale_b() const {
-  return scale_input(problem, problem.scaling_b, problem.n, seed + 6);
+reference::ScaleInput VerifiedProblem::scale_b() const {
+  return scale_input(problem, scales_of_b(problem), true, seed + 6);
 }
 
 namespace {
@@ -237,14 +264,13 @@ std::vector<reference::FillTask> VerifiedProblem::fill_all(std::byte* base) cons
   if (problem.bias != Bias::kNone) {
     tasks.push_back(fill(bias(), base + layout.bias, 1, bias_elements(problem), 1));
   }
-  const auto fill_scales = [&](const reference::Input& scale, std::int64_t offset,
-                               std::int64_t rows) {
-    const bool is_one = scale.strides.row == 0;
-    tasks.push_back(fill(scale, base + offset, is_one ? 1 : rows, 1, is_one ? 1 : problem.batch));
+  const auto fill_scales = [&](const reference::ScaleInput& scale, std::int64_t offset,
+                               const Scales& scales) {
+    tasks.push_back(fill(scale.input, base + offset, scales.rows, scales.blocks, scales.batch));
   };
   if (is_fp8(problem.a.type)) {
-    fill_scales(scale_a(), layout.scale_a, problem.m);
-    fill_scales(scale_b(), layout.scale_b, problem.n);
+    fill_scales(scale_a(), layout.scale_a, scales_of_a(problem));
+    fill_scales(scale_b(), layout.scale_b, scales_of_b(problem));
   }
   return tasks;
 }
@@ -282,6 +308,7 @@ reference::CompareTask VerifiedProblem::compare(const reference::Sampling& sampl
   task.strides = strides_of(problem.d);
   task.m = problem.m;
   task.n = problem.n;
+  task.k = problem.k;
   task.batch = problem.batch;
   task.format = traits(problem.d.type).format;
   task.scale_a = scale_a();

@@ -50,12 +50,12 @@ struct VerifiedProblem {
   reference::Input b() const;
   reference::Input c() const;
   reference::Input bias() const;
-  /// Scales, which fp8 has; 1 for the other types. Those of rows are apart.
-  reference::Input scale_a() const;
-  reference::Input scale_b() const;
-  /// Of the product in an element of D.
+  /// Scales, which fp8 has; 1 for the other types. Those of rows and blocks are apart.
+  reference::ScaleInput scale_a() const;
+  reference::ScaleInput scale_b() const;
+  /// Of the sum in an element of D.
   double scale(std::int64_t batch, std::int64_t m, std::int64_t n) const {
-    return reference::scale_of(scale_a(), scale_b(), batch, m, n);
+    return reference::scale_of_sum(scale_a(), scale_b(), batch, m, n, problem.k);
   }
 
   reference::FillTask fill_a(std::byte* base) const;

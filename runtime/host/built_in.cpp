@@ -64,14 +64,27 @@ const void* element(DataType type, const void* matrix, long long index) {
   return static_cast<const std::byte*>(matrix) + index * size_bytes(type);
 }
 
+// The scales of the blocks of an operand; null if it has none.
+struct BlockScales {
+  const float* first;  // of the batch index
+  long long lines;     // with the same scale
+  long long stride, k_stride;
+
+  float at(long long line, long long k) const {
+    return first[line / lines * stride + k / kScaledDepth * k_stride];
+  }
+};
+
 // A or B of one batch index, which begins at element `offset`. pack() packs `width` lines of
-// `depth` elements side by side. `matrix` is null if no element is read.
+// `depth` elements side by side, each multiplied by the scale of its block. `matrix` is null if no
+// element is read.
 struct Operand {
   DataType type;
   const void* matrix;
   long long offset;
   long long line_stride, k_stride;
   long long lines;
+  BlockScales scales;
 
   template <class Accumulator>
   void pack(Accumulator* out, int width, long long first_line, long long first_k,
@@ -86,12 +99,18 @@ struct Operand {
       for (long long k = 0; k < depth; ++k) {
         widen_line(type, {element(type, corner, k * k_stride), 1, valid}, out + k * width, 1);
       }
-      return;
+    } else {
+      for (int line = 0; line < valid; ++line) {
+        const Line along_k{element(type, corner, line * line_stride), k_stride,
+                           static_cast<int>(depth)};
+        widen_line(type, along_k, out + line, width);
+      }
     }
-    for (int line = 0; line < valid; ++line) {
-      const Line along_k{element(type, corner, line * line_stride), k_stride,
-                         static_cast<int>(depth)};
-      widen_line(type, along_k, out + line, width);
+    for (int line = 0; scales.first != nullptr && line < valid; ++line) {
+      for (long long k = 0; k < depth; ++k) {
+        out[k * width + line] *=
+            static_cast<Accumulator>(scales.at(first_line + line, first_k + k));
+      }
     }
   }
 };
@@ -248,18 +267,28 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
     const long long n0 = job % jobs_n * kBlockN;
     const bool rows_a = problem.order_a == Order::kRowMajor;
     const bool rows_b = problem.order_b == Order::kRowMajor;
-    const Operand a{problem.a,
-                    arguments.a,
-                    batch * arguments.batch_stride_a,
-                    rows_a ? arguments.lda : 1,
-                    rows_a ? 1 : arguments.lda,
-                    arguments.m};
-    const Operand b{problem.b,
-                    arguments.b,
-                    batch * arguments.batch_stride_b,
-                    rows_b ? 1 : arguments.ldb,
-                    rows_b ? arguments.ldb : 1,
-                    arguments.n};
+    const Operand a{
+        problem.a,
+        arguments.a,
+        batch * arguments.batch_stride_a,
+        rows_a ? arguments.lda : 1,
+        rows_a ? 1 : arguments.lda,
+        arguments.m,
+        {is_of_blocks(problem.scaling_a)
+             ? arguments.scale_a + batch * arguments.scale_batch_stride_a
+             : nullptr,
+         rows_of_scale(problem.scaling_a), arguments.scale_stride_a, arguments.scale_k_stride_a}};
+    const Operand b{
+        problem.b,
+        arguments.b,
+        batch * arguments.batch_stride_b,
+        rows_b ? 1 : arguments.ldb,
+        rows_b ? arguments.ldb : 1,
+        arguments.n,
+        {is_of_blocks(problem.scaling_b)
+             ? arguments.scale_b + batch * arguments.scale_batch_stride_b
+             : nullptr,
+         rows_of_scale(problem.scaling_b), arguments.scale_stride_b, arguments.scale_k_stride_b}};
     const long long tiles_m = blocks(std::min(arguments.m - m0, kBlockM), kTileM);
     const long long tiles_n = blocks(std::min(arguments.n - n0, kBlockN), kTileN);
 

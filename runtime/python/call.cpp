@@ -65,51 +65,82 @@ void check_extents(const View& view, std::int64_t rows, std::int64_t columns) {
   }
 }
 
-// Whether a scale has the shape of a value for each of the `rows` rows of op(A), (M, 1), or columns
-// of op(B), (1, N), for one matrix or for each of a batch.
-bool is_per_row(const View& scale, bool of_b, std::int64_t rows, std::int64_t batch) {
-  const bool is_matrix = scale.dimensions == 2 ||
-                         (scale.dimensions == 3 && (scale.size(0) == 1 || scale.size(0) == batch));
-  return is_matrix && (of_b ? scale.columns() : scale.rows()) == rows &&
-         (of_b ? scale.rows() : scale.columns()) == 1;
-}
+// A matrix of scales, or a batch of them, with rows of op(A) or columns of op(B) as `rows`.
+struct Scales {
+  const View& view;
+  bool of_b;
+  std::int64_t rows, k;  // of the operand
+
+  int row_dimension() const { return view.dimensions - (of_b ? 1 : 2); }
+  int k_dimension() const { return view.dimensions - (of_b ? 2 : 1); }
+
+  // The scaling that the shape says. If it says two, they mean the same.
+  std::optional<tunedgemm_scaling> scaling(std::int64_t batch) const {
+    const bool is_matrix = view.dimensions == 2 ||
+                           (view.dimensions == 3 && (view.size(0) == 1 || view.size(0) == batch));
+    if (!is_matrix) {
+      return std::nullopt;
+    }
+    const std::int64_t given_rows = view.size(row_dimension()), given = view.size(k_dimension());
+    if (given_rows == rows && given == 1) {
+      return TUNEDGEMM_SCALING_ROW;
+    }
+    // cuBLASLt pads the blocks along K to a multiple of 4.
+    if (given != blocks(k) && given != (blocks(k) + 3) / 4 * 4) {
+      return std::nullopt;
+    }
+    return given_rows == rows           ? std::optional(TUNEDGEMM_SCALING_BLOCK_1X128)
+           : given_rows == blocks(rows) ? std::optional(TUNEDGEMM_SCALING_BLOCK_128X128)
+                                        : std::nullopt;
+  }
+
+  static std::int64_t blocks(std::int64_t extent) { return (extent + 127) / 128; }
+
+  std::string expected_shapes() const {
+    const auto shape = [&](std::int64_t along_rows, std::int64_t along_k) {
+      return "(" + std::to_string(of_b ? along_k : along_rows) + ", " +
+             std::to_string(of_b ? along_rows : along_k) + ")";
+    };
+    return std::string("one for each ") + (of_b ? "column of b" : "row of a") + ", " +
+           shape(rows, 1) + ", for 128 elements of it, " + shape(rows, blocks(k)) +
+           ", or for 128 x 128 elements, " + shape(blocks(rows), blocks(k));
+  }
+};
 
 // A single value of shape (1, 1) may be that of a matrix or of its only row. It belongs to a row if
 // the other matrix has a value for each of its rows: then the problem is one of a family in M.
-void set_scale(const View* scale, const View* other, bool of_b, const View& a, Call& call) {
-  if (scale == nullptr) {
+void set_scale(const Scales* scales, const Scales* other, const View& a, Call& call) {
+  if (scales == nullptr) {
     return;
   }
-  check_device(*scale, a);
+  const View& view = scales->view;
+  check_device(view, a);
   tunedgemm_problem& problem = call.problem;
-  const std::int64_t rows = of_b ? problem.n : problem.m, others = of_b ? problem.m : problem.n;
-  const bool is_one = scale->elements() == 1;
-  const bool per_row = is_per_row(*scale, of_b, rows, problem.batch) &&
-                       (!is_one || (other != nullptr && other->elements() > 1 &&
-                                    is_per_row(*other, !of_b, others, problem.batch)));
-  if (scale->type != TUNEDGEMM_TYPE_F32 || (!is_one && !per_row)) {
-    const std::string count = std::to_string(rows);
-    refuse(std::string(scale->name) + " must be an array of one float32, or of one for each " +
-           (of_b ? "column of b, with the shape (1, " + count + ")"
-                 : "row of a, with the shape (" + count + ", 1)") +
-           "; its shape is " + scale->shape());
+  const bool is_one = view.elements() == 1;
+  std::optional<tunedgemm_scaling> scaling = scales->scaling(problem.batch);
+  if (is_one && !(scaling && other != nullptr && other->view.elements() > 1 &&
+                  other->scaling(problem.batch) == TUNEDGEMM_SCALING_ROW)) {
+    scaling = TUNEDGEMM_SCALING_TENSOR;
+  }
+  if (view.type != TUNEDGEMM_TYPE_F32 || !scaling) {
+    refuse(std::string(view.name) + " must be an array of one float32, or of " +
+           scales->expected_shapes() + "; its shape is " + view.shape());
   }
   tunedgemm_buffers& buffers = call.buffers;
-  (of_b ? buffers.scale_b : buffers.scale_a) = static_cast<const float*>(scale->data);
-  if (!per_row) {
+  const bool of_b = scales->of_b;
+  (of_b ? buffers.scale_b : buffers.scale_a) = static_cast<const float*>(view.data);
+  if (scaling == TUNEDGEMM_SCALING_TENSOR) {
     return;
   }
   const auto stride_of = [&](int dimension) {
-    const std::int64_t stride = scale->stride(dimension);
-    return stride == 0 ? TUNEDGEMM_BROADCAST : stride;
+    const std::int64_t stride = view.stride(dimension);
+    return view.size(dimension) == 1 || stride == 0 ? TUNEDGEMM_BROADCAST : stride;
   };
-  (of_b ? problem.scaling_b : problem.scaling_a) = TUNEDGEMM_SCALING_ROW;
-  if (rows > 1) {
-    (of_b ? buffers.scale_stride_b : buffers.scale_stride_a) =
-        stride_of(scale->dimensions - (of_b ? 1 : 2));
-  }
+  (of_b ? problem.scaling_b : problem.scaling_a) = *scaling;
+  (of_b ? buffers.scale_stride_b : buffers.scale_stride_a) = stride_of(scales->row_dimension());
+  (of_b ? buffers.scale_k_stride_b : buffers.scale_k_stride_a) = stride_of(scales->k_dimension());
   (of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a) =
-      scale->dimensions == 3 && scale->size(0) > 1 ? stride_of(0) : TUNEDGEMM_BROADCAST;
+      view.dimensions == 3 ? stride_of(0) : TUNEDGEMM_BROADCAST;
 }
 
 void set_matrices(const View& a, const View& b, const View& d, Call& call) {
@@ -233,8 +264,16 @@ Call call_of(const Operands& operands, const Scalars& scalars) {
   call.problem.sm_limit = scalars.sm_limit;
   call.buffers.alpha = scalars.alpha, call.buffers.beta = scalars.beta;
   call.buffers.slope = static_cast<float>(scalars.slope);
-  set_scale(operands.scale_a, operands.scale_b, false, a, call);
-  set_scale(operands.scale_b, operands.scale_a, true, a, call);
+  const auto scales_of = [&](const View* view, bool of_b) {
+    return view == nullptr
+               ? std::nullopt
+               : std::optional<Scales>(
+                     {*view, of_b, of_b ? call.problem.n : call.problem.m, call.problem.k});
+  };
+  const std::optional<Scales> scale_a = scales_of(operands.scale_a, false);
+  const std::optional<Scales> scale_b = scales_of(operands.scale_b, true);
+  set_scale(scale_a ? &*scale_a : nullptr, scale_b ? &*scale_b : nullptr, a, call);
+  set_scale(scale_b ? &*scale_b : nullptr, scale_a ? &*scale_a : nullptr, a, call);
   return call;
 }
 

@@ -606,7 +606,8 @@ Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand
                  StackValue is_fast, Target target) {
   read_matrices(a, b, 2);
   TorchCall call(a, as_it_is, b, as_it_is);
-  call.set_numerics((is_fast & 1) != 0 ? TUNEDGEMM_NUMERICS_FAST : TUNEDGEMM_NUMERICS_PROMOTED);
+  // The default is fast, unless scales of blocks do not allow it.
+  call.set_numerics((is_fast & 1) != 0 ? TUNEDGEMM_NUMERICS_DEFAULT : TUNEDGEMM_NUMERICS_PROMOTED);
   call.set_output({2, {call.m(), call.n()}}, as_it_is, target);
   call.set_scales(scale_a, scale_b);
   if (bias.tensor) {

@@ -80,8 +80,8 @@ bool has_known_numbers(const tunedgemm_problem& problem) {
          std::all_of(orders.begin(), orders.end(),
                      [](int order) { return is_within(order, 0, 1); }) &&
          is_within(problem.activation, 0, 8) && is_within(problem.bias, 0, 2) &&
-         is_within(problem.numerics, -1, 4) && is_within(problem.scaling_a, 0, 1) &&
-         is_within(problem.scaling_b, 0, 1);
+         is_within(problem.numerics, -1, 4) && is_within(problem.scaling_a, 0, 3) &&
+         is_within(problem.scaling_b, 0, 3);
 }
 
 int element_bytes(tunedgemm_type type) {
@@ -138,14 +138,24 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   const Bytes bias(!has_elements                      ? Wide{0}
                    : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
                                                       : Wide{p.n} * element_bytes(p.type_d));
-  // Scales of rows are packed or two elements apart.
-  buffers.scale_stride_a = buffers.scale_stride_b = input.below(2) == 0 ? 0 : 2;
-  buffers.scale_batch_stride_a = buffers.scale_batch_stride_b = 0;
-  const auto scale_bytes = [&](tunedgemm_scaling scaling, std::int64_t rows) {
-    const Wide stride = buffers.scale_stride_a == 0 ? 1 : 2;
-    const bool one = scaling == TUNEDGEMM_SCALING_TENSOR || !has_elements;
-    return Wide{sizeof(float)} * (one ? Wide{1} : (Wide{rows} * p.batch - 1) * stride + 1);
+  // Scales are packed or two elements apart.
+  const Wide distance = input.below(2) == 0 ? 1 : 2;
+  const auto blocks = [](tunedgemm_scaling scaling, std::int64_t k) {
+    return scaling < TUNEDGEMM_SCALING_BLOCK_1X128 ? 1 : (k + 127) / 128;
   };
+  const auto scale_bytes = [&](tunedgemm_scaling scaling, std::int64_t rows) {
+    const Wide groups = scaling == TUNEDGEMM_SCALING_BLOCK_128X128 ? (rows + 127) / 128 : rows;
+    const bool one = scaling == TUNEDGEMM_SCALING_TENSOR || !has_elements || p.k <= 0;
+    const Wide scales = one ? Wide{1} : groups * blocks(scaling, p.k) * p.batch;
+    return Wide{sizeof(float)} * ((scales - 1) * distance + 1);
+  };
+  const auto stride = [&](Wide scales) {
+    return distance == 1 ? 0 : static_cast<std::int64_t>(distance * scales);
+  };
+  buffers.scale_stride_a = stride(blocks(p.scaling_a, p.k));
+  buffers.scale_stride_b = stride(blocks(p.scaling_b, p.k));
+  buffers.scale_k_stride_a = buffers.scale_k_stride_b = stride(1);
+  buffers.scale_batch_stride_a = buffers.scale_batch_stride_b = 0;
   const Bytes scale_a(scale_bytes(p.scaling_a, p.m)), scale_b(scale_bytes(p.scaling_b, p.n));
   // A matrix usually has its own memory. Sometimes it is null, or shares the memory of another
   // matrix if that memory is large enough.

@@ -50,8 +50,8 @@ Problem random_problem(std::mt19937_64& random) {
     written.launch_regime = static_cast<LaunchRegime>(below(2));
     written.invariant = static_cast<std::int32_t>(below(2));
     written.sm_limit = static_cast<std::int32_t>(below(200));
-    written.scaling_a = static_cast<Scaling>(below(2));
-    written.scaling_b = static_cast<Scaling>(below(2));
+    written.scaling_a = static_cast<Scaling>(below(4));
+    written.scaling_b = static_cast<Scaling>(below(4));
     if (why_not(completed(written)).empty()) {
       return written;
     }

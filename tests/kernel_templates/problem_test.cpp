@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "kernel_templates/problem/problem_grammar.h"
 #include "tests/support/catch.h"
 
 using namespace tunedgemm::internal;
@@ -125,6 +126,22 @@ TEST_CASE("Scales of rows belong to fp8, to their matrix, and to a product that 
   Problem f16 = f16_problem();
   f16.scaling_b = Scaling::kRow;
   CHECK_THAT(why_not(f16), ContainsSubstring("f16") && ContainsSubstring("only fp8 has more"));
+}
+
+TEST_CASE("Scales of blocks are promoted") {
+  Problem problem = make_problem(8, 4, 16, DataType::kE4M3, DataType::kE4M3, DataType::kF32);
+  problem.scaling_a = Scaling::kBlock1x128;
+  problem.scaling_b = Scaling::kBlock128x128;
+  CHECK_THAT(why_not(problem), ContainsSubstring("numerics fast cannot scale blocks"));
+  problem.numerics = kDefaultNumerics;
+  problem = completed(problem);
+  CHECK(problem.numerics == Numerics::kPromoted);
+  CHECK(why_not(problem).empty());
+  CHECK(to_text(problem).ends_with(" scaling_a=block_1x128 scaling_b=block_128x128"));
+  CHECK(parse_problem(to_text(problem)) == problem);
+  CHECK(transposed(problem).scaling_a == Scaling::kBlock128x128);
+  problem.k = 0;
+  CHECK(canonical(problem)->scaling_a == Scaling::kTensor);
 }
 
 TEST_CASE("The message about a bad problem has the bad value") {

@@ -140,8 +140,27 @@ TEST_CASE("wgmma's refusals of a schedule name the knobs, their values and the l
   CHECK(why_not_with({{"block_k", 128}, {"stages", 2}}) == "");
 
   const Problem promoted = padded(fp8(Numerics::kPromoted), {512, 512, 512});
-  REQUIRE_THAT(why_not_with({{"block_k", 128}}, promoted), ContainsSubstring("in_flight=0"));
-  CHECK(why_not_with({{"block_k", 128}, {"in_flight", 0}}, promoted) == "");
+  for (const int in_flight : {0, 1}) {
+    CHECK(why_not_with({{"block_k", 128}, {"in_flight", in_flight}}, promoted) == "");
+  }
+  for (const int block_n : {152, 208}) {
+    REQUIRE_THAT(why_not_with({{"block_k", 128}, {"block_n", block_n}}, promoted),
+                 ContainsSubstring("block_n=" + std::to_string(block_n) + ": promoted") &&
+                     ContainsSubstring("halves that are multiples of 8, up to 192"));
+  }
+  Problem scaled = promoted;
+  scaled.scaling_a = Scaling::kBlock1x128;
+  scaled.scaling_b = Scaling::kBlock128x128;
+  const Knobs wide{{"block_k", 128}, {"block_n", 192}, {"stages", 4}};
+  CHECK(why_not_with(wide, scaled) == "");
+  REQUIRE_THAT(why_not_with(and_also(wide, {{"in_flight", 0}}), scaled),
+               ContainsSubstring("block_n=192 and in_flight=0: scales of blocks need"));
+  REQUIRE_THAT(why_not_with({{"block_k", 256}, {"stages", 2}}, scaled),
+               ContainsSubstring("block_k=256") && ContainsSubstring("need block_k=128"));
+  // Each column of B has factors in registers.
+  std::swap(scaled.scaling_a, scaled.scaling_b);
+  REQUIRE_THAT(why_not_with({{"block_k", 128}}, scaled), ContainsSubstring(room(248, 192, 2)));
+  CHECK(why_not_with({{"block_k", 128}, {"in_flight", 0}}, scaled) == "");
 }
 
 TEST_CASE("wgmma's tiles are any multiple of 8 or of 16 wide") {

@@ -49,7 +49,7 @@ class FakeLibrary final : public Baseline {
   std::string name() const override { return "Fake"; }
   std::string version() const override { return "1"; }
   std::string short_name() const override { return "fake"; }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem&, double, int,
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem&, int,
                                                          std::string*) override {
     std::vector<std::unique_ptr<CompiledKernel>> all;
     all.push_back(std::make_unique<SimpleProduct>(0.0F, kAlways));

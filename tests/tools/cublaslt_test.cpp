@@ -17,6 +17,7 @@ using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
 
 constexpr int kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25;
+constexpr int kScalePointerA = 17, kScalePointerB = 18, kScaleModeA = 31, kScaleModeB = 32;
 constexpr int kLeastAlignmentOfA = 5, kLeastAlignmentOfB = 6, kLeastAlignmentOfD = 8;
 constexpr int kF16 = 2, kE4M3 = 28, kE5M2 = 29;
 
@@ -36,7 +37,7 @@ class FakeCublasLt {
   Baseline& baseline() { return *baseline_; }
   const FakeCall& last_call() const { return *last_call_; }
   std::size_t proposals(const Problem& problem) {
-    return baseline_->proposals(problem, 1, 8, &why_not).size();
+    return baseline_->proposals({problem, 1}, 8, &why_not).size();
   }
 
   std::string why_not;
@@ -56,14 +57,57 @@ Problem fp8_problem(Numerics numerics) {
 
 TEST_CASE("cuBLASLt gets the scales of fp8 inputs within alpha") {
   FakeCublasLt fake;
-  const auto proposals =
-      fake.baseline().proposals(fp8_problem(Numerics::kFast), 0.625, 8, &fake.why_not);
+  const VerifiedProblem verified(fp8_problem(Numerics::kFast), 1);
+  const auto proposals = fake.baseline().proposals(verified, 8, &fake.why_not);
   CAPTURE(fake.why_not);
   REQUIRE(proposals.size() == 2);
   Arguments arguments{};
   arguments.alpha = 0.75;
   REQUIRE(proposals[0]->run({}, arguments, nullptr) == 0);
-  REQUIRE(fake.last_call().alpha == Approx(0.75 * 0.625));
+  REQUIRE(fake.last_call().alpha == Approx(0.75 * verified.scale(0, 0, 0)));
+}
+
+TEST_CASE("cuBLASLt gets the scales of rows and blocks in its own layout") {
+  FakeCublasLt fake;
+  Problem problem = fp8_problem(Numerics::kPromoted);
+  problem.m = 64, problem.n = 160, problem.k = 304;
+  const auto check = [&](Scaling scaling_a, std::int64_t mode_a, Scaling scaling_b,
+                         std::int64_t mode_b, auto offset_a, auto offset_b) {
+    problem.scaling_a = scaling_a;
+    problem.scaling_b = scaling_b;
+    const VerifiedProblem verified(problem, 7);
+    const auto proposals = fake.baseline().proposals(verified, 8, &fake.why_not);
+    CAPTURE(fake.why_not);
+    REQUIRE(proposals.size() == 2);
+    const auto& operation = fake.last_call().operation;
+    CHECK(operation.at(kScaleModeA) == mode_b);  // our B is its A
+    CHECK(operation.at(kScaleModeB) == mode_a);
+    const auto* scales_b = reinterpret_cast<const float*>(operation.at(kScalePointerA));
+    const auto* scales_a = reinterpret_cast<const float*>(operation.at(kScalePointerB));
+    for (std::int64_t k = 0; k < problem.k; k += 60) {
+      for (std::int64_t m = 0; m < problem.m; ++m) {
+        CHECK(static_cast<double>(scales_a[offset_a(m, k / 128)]) ==
+              reference::scale_value(verified.scale_a(), 0, m, k));
+      }
+      for (std::int64_t n = 0; n < problem.n; ++n) {
+        CHECK(static_cast<double>(scales_b[offset_b(n, k / 128)]) ==
+              reference::scale_value(verified.scale_b(), 0, n, k));
+      }
+    }
+    Arguments arguments{};
+    arguments.alpha = 0.75;
+    REQUIRE(proposals[0]->run({}, arguments, nullptr) == 0);
+    CHECK(fake.last_call().alpha == 0.75);
+  };
+  const auto row = [](std::int64_t index, std::int64_t) { return index; };
+  check(Scaling::kRow, 3, Scaling::kRow, 3, row, row);
+  check(
+      Scaling::kBlock1x128, 4, Scaling::kBlock128x128, 5,
+      [](std::int64_t m, std::int64_t block) { return m + 64 * block; },
+      [](std::int64_t n, std::int64_t block) { return n / 128 * 4 + block; });
+  problem.scaling_a = Scaling::kRow;
+  CHECK(fake.proposals(problem) == 0);
+  CHECK_THAT(fake.why_not, ContainsSubstring("no such pair of scales"));
 }
 
 TEST_CASE("cuBLASLt accumulates fp8 fast or with promotion as the problem requires") {

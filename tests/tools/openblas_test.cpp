@@ -27,7 +27,7 @@ TEST_CASE("OpenBLAS multiplies with alpha, beta and either order") {
   problem.b.leading_dimension = 2;
   problem.beta = ScalarClass::kOther;
   problem.c_is_d = true;
-  const auto proposals = library->proposals(problem, 1, 8, &why_not);
+  const auto proposals = library->proposals({problem, 1}, 8, &why_not);
   REQUIRE(proposals.size() == 1);
   const std::vector<double> a{1, 2, 3, 4}, b{1, 10, 100, 1000, 10000, 100000};
   std::vector<double> d{1, 1, 1, 1, 1, 1};
@@ -49,7 +49,7 @@ TEST_CASE("OpenBLAS gives a reason for problems that it does not compute") {
     TUNEDGEMM_SKIP(why_not);
   }
   const auto refusal = [&](const Problem& problem) {
-    CHECK(library->proposals(problem, 1, 8, &why_not).empty());
+    CHECK(library->proposals({problem, 1}, 8, &why_not).empty());
     return why_not;
   };
   CHECK_THAT(refusal(make_problem(8, 8, 8, DataType::kF16, DataType::kF16, DataType::kF16)),

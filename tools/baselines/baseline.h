@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/evaluation/operands.h"
 
 namespace tunedgemm::internal {
 
@@ -23,13 +24,12 @@ class Baseline {
   /// For example "cublaslt"; the contenders are then named "cublaslt 0", "cublaslt 1" ...
   virtual std::string short_name() const = 0;
 
-  /// The library's proposals for the canonical problem, its default first, at most `count`. They
-  /// take the same Arguments as our kernels, but ignore scale_a and scale_b there. Instead, they
-  /// multiply alpha by `scale`, the product of both scales (1 for inputs without scales). Empty if
-  /// the library does not support the problem; `why_not` then gets the reason, as a clause. The
-  /// proposals must not outlive this object.
-  virtual std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem,
-                                                                 double scale, int count,
+  /// The library's proposals for the problem, its default first, at most `count`. They take the
+  /// same Arguments as our kernels, but read scales that they have copied from `verified` to the
+  /// library's own layout. Empty if the library does not support the problem; `why_not` then gets
+  /// the reason, as a clause. The proposals must not outlive this object.
+  virtual std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem& verified,
+                                                                 int count,
                                                                  std::string* why_not) = 0;
 };
 

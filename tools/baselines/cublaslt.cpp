@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel_templates/base/division.h"
 #include "kernel_templates/base/environment.h"
 #include "tools/baselines/baseline.h"
 #include "tools/baselines/cublaslt_library.h"
@@ -30,7 +31,16 @@ enum DataTypeNumber {
   kRE5M2 = 29
 };
 enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
-enum OperationAttribute { kTransposeA = 3, kTransposeB = 4, kFastAccumulation = 25 };
+enum OperationAttribute {
+  kTransposeA = 3,
+  kTransposeB = 4,
+  kScalePointerA = 17,
+  kScalePointerB = 18,
+  kFastAccumulation = 25,
+  kScaleModeA = 31,
+  kScaleModeB = 32
+};
+enum ScaleMode { kOuterVector = 3, kVector128 = 4, kBlock128x128 = 5 };
 enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
 enum PreferenceAttribute {
   kMaxWorkspaceBytes = 1,
@@ -77,8 +87,13 @@ int cublaslt_compute(const Problem& problem) {
 
 // Empty if cuBLASLt can take part in a race for the problem.
 std::string why_not_cublaslt(const Problem& problem) {
-  if (problem.scaling_a != Scaling::kTensor || problem.scaling_b != Scaling::kTensor) {
-    return "its scales of rows are not raced";
+  const bool both_are_of_blocks =
+      is_of_blocks(problem.scaling_a) && is_of_blocks(problem.scaling_b);
+  if (problem.scaling_a != problem.scaling_b && !both_are_of_blocks) {
+    return "it has no such pair of scales";
+  }
+  if (problem.scaling_a != Scaling::kTensor && problem.batch > 1) {
+    return "its scales of a batch are not raced";
   }
   for (const DataType type : {problem.a.type, problem.b.type, problem.d.type}) {
     if (cublaslt_type(type) == kNoDataType) {
@@ -108,9 +123,10 @@ using Owned = std::unique_ptr<void, Status (*)(void*)>;
 struct Call {
   const CublasLtLibrary& library;
   Owned operation, first, second, c, d;
+  std::unique_ptr<DeviceMemory> first_scales, second_scales;  // of rows or blocks
   DataType scalars = DataType::kF32;
-  // The product of the inputs' scales, which is multiplied into alpha. With scale pointers, version
-  // 13.1 proposes no kernel (H200, 2026-11-21); kernels without them are not slower.
+  // The product of the scales of whole inputs, which is multiplied into alpha. With pointers to
+  // them, version 13.1 proposes no kernel (H200, 2026-11-21); kernels without are not slower.
   double scale = 1;
   void* workspace = nullptr;
 
@@ -192,6 +208,45 @@ Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int s
   return owned;
 }
 
+// The scales of rows or blocks of an input in cuBLASLt's layout: neighbouring rows are next to each
+// other, or, with scales of 128 x 128 elements, neighbouring blocks along K, padded to a multiple
+// of four. Null if the input has one scale.
+std::unique_ptr<DeviceMemory> copy_scales(Device& device, const reference::ScaleInput& scale,
+                                          Scaling scaling, std::int64_t extent, std::int64_t k) {
+  if (scaling == Scaling::kTensor) {
+    return nullptr;
+  }
+  const std::int64_t rows = ceil_divide(extent, rows_of_scale(scaling));
+  const std::int64_t blocks = is_of_blocks(scaling) ? ceil_divide(k, kScaledDepth) : 1;
+  const bool k_is_near = scaling == Scaling::kBlock128x128;
+  const std::int64_t padded = round_up(blocks, 4);
+  std::vector<float> values(static_cast<std::size_t>(rows * padded));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      values[static_cast<std::size_t>(k_is_near ? row * padded + block : block * rows + row)] =
+          static_cast<float>(
+              reference::scale_value(scale, 0, row * rows_of_scale(scaling), block * kScaledDepth));
+    }
+  }
+  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(float));
+  std::unique_ptr<DeviceMemory> copy = device.allocate(bytes);
+  device.copy_to_device(copy->data(), values.data(), bytes);
+  return copy;
+}
+
+void set_scales(const CublasLtLibrary& library, Operation operation, int pointer_attribute,
+                int mode_attribute, Scaling scaling, const DeviceMemory* scales) {
+  if (scales == nullptr) {
+    return;
+  }
+  const void* const pointer = scales->data();
+  const std::int32_t mode = scaling == Scaling::kRow          ? kOuterVector
+                            : scaling == Scaling::kBlock1x128 ? kVector128
+                                                              : kBlock128x128;
+  library.cublasLtMatmulDescSetAttribute(operation, pointer_attribute, &pointer, sizeof pointer);
+  library.cublasLtMatmulDescSetAttribute(operation, mode_attribute, &mode, sizeof mode);
+}
+
 Owned preference_of(const CublasLtLibrary& library, const Problem& problem) {
   Preference preference = nullptr;
   library.cublasLtMatmulPreferenceCreate(&preference);
@@ -230,17 +285,20 @@ std::string refusal(Status status, const Problem& problem) {
 
 class CublasLt final : public Baseline {
  public:
-  CublasLt(std::unique_ptr<CublasLtLibrary> library, std::unique_ptr<DeviceMemory> workspace)
-      : library_(std::move(library)), workspace_(std::move(workspace)) {}
+  CublasLt(std::unique_ptr<CublasLtLibrary> library, Device& device)
+      : library_(std::move(library)),
+        device_(device),
+        workspace_(device.allocate(kWorkspaceBytes)) {}
 
   std::string name() const override { return "cuBLASLt"; }
   std::string version() const override;
   std::string short_name() const override { return "cublaslt"; }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
-                                                         int count, std::string* why_not) override;
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem& verified, int count,
+                                                         std::string* why_not) override;
 
  private:
   std::unique_ptr<CublasLtLibrary> library_;
+  Device& device_;
   std::unique_ptr<DeviceMemory> workspace_;
 };
 
@@ -250,9 +308,9 @@ std::string CublasLt::version() const {
          std::to_string(number % 100);
 }
 
-std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& problem,
-                                                                 double scale, int count,
-                                                                 std::string* why_not) {
+std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const VerifiedProblem& verified,
+                                                                 int count, std::string* why_not) {
+  const Problem& problem = verified.problem;
   std::vector<std::unique_ptr<CompiledKernel>> proposals;
   *why_not = why_not_cublaslt(problem);
   if (!why_not->empty()) {
@@ -268,14 +326,22 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const Problem& 
            .second = layout_of(library, problem.a, problem.m, problem.k, problem.batch),
            .c = layout_of(library, c, problem.m, problem.n, problem.batch),
            .d = layout_of(library, problem.d, problem.m, problem.n, problem.batch),
+           .first_scales =
+               copy_scales(device_, verified.scale_b(), problem.scaling_b, problem.n, problem.k),
+           .second_scales =
+               copy_scales(device_, verified.scale_a(), problem.scaling_a, problem.m, problem.k),
            .scalars = sums,
-           .scale = scale,
+           .scale = problem.scaling_a == Scaling::kTensor ? verified.scale(0, 0, 0) : 1,
            .workspace = workspace_->data()});
   const Owned preference = preference_of(library, problem);
   if (!call->is_complete() || !preference) {
     *why_not = "it could not create a description of the problem";
     return proposals;
   }
+  set_scales(library, call->operation.get(), kScalePointerA, kScaleModeA, problem.scaling_b,
+             call->first_scales.get());
+  set_scales(library, call->operation.get(), kScalePointerB, kScaleModeB, problem.scaling_a,
+             call->second_scales.get());
   std::vector<HeuristicResult> results(static_cast<std::size_t>(count));
   int given = 0;
   const Status status = library.cublasLtMatmulAlgoGetHeuristic(
@@ -356,7 +422,7 @@ std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not) {
   if (library == nullptr) {
     return nullptr;
   }
-  return std::make_unique<CublasLt>(std::move(library), device.allocate(kWorkspaceBytes));
+  return std::make_unique<CublasLt>(std::move(library), device);
 }
 
 }  // namespace tunedgemm::internal

@@ -92,8 +92,8 @@ class OpenBlas final : public Baseline {
   std::string name() const override { return "OpenBLAS"; }
   std::string version() const override;
   std::string short_name() const override { return "openblas"; }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const Problem& problem, double scale,
-                                                         int count, std::string* why_not) override;
+  std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem& verified, int count,
+                                                         std::string* why_not) override;
 
  private:
   Library library_;
@@ -106,9 +106,9 @@ std::string OpenBlas::version() const {
   return config.substr(begin, config.find(' ', begin) - begin) + ", " + library_.core();
 }
 
-std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const Problem& problem,
-                                                                 double /*scale*/, int count,
-                                                                 std::string* why_not) {
+std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const VerifiedProblem& verified,
+                                                                 int count, std::string* why_not) {
+  const Problem& problem = verified.problem;
   std::vector<std::unique_ptr<CompiledKernel>> proposals;
   *why_not = why_not_openblas(problem);
   if (!why_not->empty() || count < 1) {

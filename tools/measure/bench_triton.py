@@ -155,7 +155,7 @@ class Buffers(ctypes.Structure):
         ("workspace_bytes", c_size_t),
         *(
             (f"scale_{stride}_{name}", c_int64)
-            for stride in ("stride", "batch_stride")
+            for stride in ("stride", "k_stride", "batch_stride")
             for name in "ab"
         ),
     ]

@@ -152,7 +152,7 @@ void BenchRace::add_config(const Instance& config) {
 
 void BenchRace::add_proposals(Baseline& baseline) {
   std::string why_not;
-  auto proposals = baseline.proposals(problem_, evaluator_.scale(), kProposals, &why_not);
+  auto proposals = baseline.proposals(evaluator_.verified_problem(), kProposals, &why_not);
   if (!why_not.empty()) {
     remarks_.push_back(baseline.name() + " takes no part: " + why_not);
   }

@@ -8,7 +8,7 @@ struct Arguments {
   const void* c;  // never read if beta is of class zero; may be d
   void* d;
   const void* bias;  // of D's type: m values, one per row of D, or n, one per column; may be null
-  const float* scale_a;  // SCALING_A: one value, or null for 1; or a value for each row
+  const float* scale_a;  // SCALING_A: one value, or null for 1; or a value for each row or block
   const float* scale_b;
   void* workspace;  // 256-byte aligned
 
@@ -25,7 +25,9 @@ struct Arguments {
   double alpha, beta;
   float slope;  // of leaky_relu
 
-  // From the scale of a row of A, or of a column of B, to the next one, and between batch indices.
+  // From the scale of a row (or 128 rows) of A to the next one, from a block to the next one along
+  // K, and between batch indices. For B, a column takes the place of a row.
   long long scale_stride_a, scale_stride_b;
+  long long scale_k_stride_a, scale_k_stride_b;
   long long scale_batch_stride_a, scale_batch_stride_b;
 };

@@ -35,6 +35,7 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
           .accumulator_bytes = static_cast<int>(size_bytes(accumulators)),
           .alignment_a = problem.a.alignment_bytes,
           .alignment_b = problem.b.alignment_bytes,
+          .has_block_scales = has_block_scales(problem),
           .products = products(problem, limits)};
 }
 
@@ -71,6 +72,10 @@ std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
     return "block_k=" + std::to_string(shape.block_k) + " is " +
            std::to_string(shape.block_k * shape.element_bytes) +
            " bytes: it must be a multiple of " + std::to_string(shape.step_bytes());
+  }
+  if (!shape.block_scales_fit()) {
+    return "block_k=" + std::to_string(shape.block_k) +
+           ": it must divide the 128 elements along K that a scale of blocks belongs to";
   }
   if (!shape.stages_fit()) {
     return "stages=" + std::to_string(shape.stages) +

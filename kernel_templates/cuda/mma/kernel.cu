@@ -106,6 +106,7 @@ constexpr mma::Shape kShape{.block_m = BLOCK_M,
                             .accumulator_bytes = sizeof(Accumulator),
                             .alignment_a = kAlignA,
                             .alignment_b = kAlignB,
+                            .has_block_scales = kHasBlocksA || kHasBlocksB,
                             .products = kEmulates            ? mma::Products::kEmulated
                                         : kConvertsToF16     ? mma::Products::kAsF16
                                         : kElementBytes == 4 ? mma::Products::kTf32
@@ -129,6 +130,8 @@ static_assert(kShape.warps_fit(),
               "the warps of a CTA, block_m / warp_m * block_n / warp_n, must be 1, 2, 4, 8 or 16");
 static_assert(kShape.steps_fit(),
               "block_k must be a multiple of 32 bytes (f64 and emulated f32: 64 bytes)");
+static_assert(kShape.block_scales_fit(),
+              "block_k must divide the 128 elements along K that a scale of blocks belongs to");
 static_assert(kShape.stages >= 2 && kShape.stages <= 6, "stages must be 2 to 6");
 static_assert(kShape.stages_fit(), "stages must be 3 or more if rows are not aligned to 4 bytes");
 static_assert(kElementBytes != 4 || kNumerics != Numerics::kIeee,
@@ -322,9 +325,42 @@ static_assert(sizeof(Accumulators) / 4 == kShape.accumulator_registers() &&
                   sizeof(Fragments) / 4 == kShape.fragment_registers(),
               "shape.h must count the registers that are declared here");
 
+// The factors of the sums of a k tile, for the rows and columns of a lane's accumulators. Rows and
+// columns outside D take those of the last ones.
+constexpr bool kScalesBlocks = kHasBlocksA || kHasBlocksB;
+struct BlockFactors {
+  f32 rows[kBlocksM][2], columns[kBlocksN][4];
+
+  __device__ __forceinline__ void load(const Arguments& arguments, const MmaWorkTile& work,
+                                       const WarpOrigin& origin, long long k) {
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    asm volatile("" : "+r"(g), "+r"(t));  // otherwise all addresses would be kept in registers
+#pragma unroll
+    for (int i = 0; i < 2 * kBlocksM; ++i) {
+      const int row = rows_alternate(kTileA) ? 2 * g + i % 2 : g + 8 * (i % 2);
+      const long long m = work.m0 + origin.m + i / 2 * 16 + row;
+      rows[i / 2][i % 2] = scaled_a(arguments, work.batch_index, min(m, arguments.m - 1), k, 1.0f);
+    }
+#pragma unroll
+    for (int i = 0; i < 4 * kBlocksN; ++i) {
+      const int half = i / 2 % 2, of_half = 2 * t + i % 2;
+      const int column = rows_alternate(kTileB) ? 2 * of_half + half : 8 * half + of_half;
+      const long long n = work.n0 + origin.n + i / 4 * 16 + column;
+      columns[i / 4][i % 4] =
+          scaled_b(arguments, work.batch_index, k, min(n, arguments.n - 1), 1.0f);
+    }
+  }
+
+  // Of accumulator i in block m of A and half n % 2 of block n / 2 of B.
+  __device__ __forceinline__ f32 at(int m, int n, int i) const {
+    return rows[m][i / 2] * columns[n / 2][n % 2 * 2 + i % 2];
+  }
+};
+
 // Consecutive instructions go back and forth along n, and share the four registers of A. This is
 // faster than sharing the two registers of B, because fewer registers are read (LABBOOK.md).
 __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
+                                                   const BlockFactors& factors,
                                                    Accumulators& accumulators) {
   Operands a, b[kBlocksN];
 #pragma unroll
@@ -337,7 +373,7 @@ __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
 #pragma unroll
     for (int index = 0; index < 2 * kBlocksN; ++index) {
       const int n = m % 2 == 0 ? index : 2 * kBlocksN - 1 - index;
-      if (!kEmulates) {
+      if (!kEmulates && !kScalesBlocks) {
         multiply_operands(a, b[n / 2], n % 2, accumulators[m][n]);
         continue;
       }
@@ -345,7 +381,11 @@ __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
       multiply_operands(a, b[n / 2], n % 2, step_accumulators);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        add(step_accumulators[i], accumulators[m][n][i]);
+        if constexpr (kScalesBlocks) {
+          multiply_add(factors.at(m, n, i), step_accumulators[i], accumulators[m][n][i]);
+        } else {
+          add(step_accumulators[i], accumulators[m][n][i]);
+        }
       }
     }
   }
@@ -454,9 +494,13 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
 
   Accumulators accumulators = {};
   Fragments fragments[kFragmentBuffers];
+  BlockFactors factors;
   char* stage = shared;
   fragments[0].load(stage, origin, 0);
   for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+    if constexpr (kScalesBlocks) {
+      factors.load(arguments, work, origin, work.k0 + static_cast<long long>(k_tile) * kBlockK);
+    }
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       producer.start_copies(step);
@@ -469,7 +513,7 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
       if (kFragmentBuffers == 2) {
         fragments[(step + 1) % 2].load(stage, origin, (step + 1) % kSteps);
       }
-      multiply_fragments(fragments[step % kFragmentBuffers], accumulators);
+      multiply_fragments(fragments[step % kFragmentBuffers], factors, accumulators);
       if (kFragmentBuffers == 1) {
         fragments[0].load(stage, origin, (step + 1) % kSteps);
       }

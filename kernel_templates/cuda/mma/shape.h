@@ -3,6 +3,7 @@
 // static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
+#include "../../problem/scaling.h"
 #include "../common/host_device.cuh"
 
 namespace tunedgemm::internal::mma {
@@ -51,6 +52,7 @@ struct Shape {
 
   int element_bytes, accumulator_bytes;
   int alignment_a, alignment_b;  // in bytes, of every row
+  bool has_block_scales;         // of A or B: factors of the sums of a step
   Products products;
 
   TUNEDGEMM_CONSTEXPR int warps() const { return block_m / warp_m * (block_n / warp_n); }
@@ -99,10 +101,12 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {  // of one step
     return (warp_m + warp_n) * step_bytes() / 32 / 4;
   }
-  // The registers of the operands to which the fragments of a step are converted.
+  // The registers of the operands to which the fragments of a step are converted. Scales of blocks
+  // need others for the sums of a step and their factors.
   TUNEDGEMM_CONSTEXPR int factor_registers() const {
+    const int of_blocks = has_block_scales ? 4 + 2 * (warp_m / 16) + 4 * (warp_n / 16) : 0;
     return products == Products::kEmulated ? 12 * (warp_m / 16) + 18 * (warp_n / 16)
-           : products == Products::kAsF16  ? 8 + 8 * (warp_n / 16)
+           : products == Products::kAsF16  ? of_blocks + 8 + 8 * (warp_n / 16)
                                            : 0;
   }
   // Fragments are double-buffered if the registers hold the fragments of two steps.
@@ -142,6 +146,9 @@ struct Shape {
   }
   TUNEDGEMM_CONSTEXPR bool steps_fit() const {
     return steps() >= 1 && block_k * element_bytes % step_bytes() == 0;
+  }
+  TUNEDGEMM_CONSTEXPR bool block_scales_fit() const {
+    return !has_block_scales || kScaledDepth % block_k == 0;
   }
   TUNEDGEMM_CONSTEXPR bool stages_fit() const {
     return stages >= 3 ||

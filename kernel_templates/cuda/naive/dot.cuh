@@ -10,8 +10,10 @@ __device__ __forceinline__ Accumulator dot(const Arguments& arguments, long long
   const TypeB* const b = matrix_b(arguments, batch_index);
   Accumulator accumulator = 0;
   for (long long k = 0; k < arguments.k; ++k) {
-    multiply_add(static_cast<Accumulator>(widen(a[offset_a(arguments, m, k)])),
-                 static_cast<Accumulator>(widen(b[offset_b(arguments, k, n)])), accumulator);
+    const Accumulator left = widen(a[offset_a(arguments, m, k)]);
+    const Accumulator right = widen(b[offset_b(arguments, k, n)]);
+    multiply_add(scaled_a(arguments, batch_index, m, k, left),
+                 scaled_b(arguments, batch_index, k, n, right), accumulator);
   }
   return accumulator;
 }

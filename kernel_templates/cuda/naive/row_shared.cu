@@ -46,14 +46,15 @@ struct CollectiveMainloop {
   const Arguments& arguments;
   const TypeA* a;
   const TypeB* b;
-  long long m;
+  long long batch_index, m;
   Accumulator* chunk;
 
   // All threads copy A[m, k0 ... k0 + length) to shared memory.
   __device__ __forceinline__ void load_chunk(long long k0, int length) const {
     __syncthreads();  // all threads have read the previous chunk
     for (int k = threadIdx.x; k < length; k += kThreads) {
-      chunk[k] = widen(a[offset_a(arguments, m, k0 + k)]);
+      const Accumulator element = widen(a[offset_a(arguments, m, k0 + k)]);
+      chunk[k] = scaled_a(arguments, batch_index, m, k0 + k, element);
     }
     __syncthreads();  // the chunk is complete
   }
@@ -62,8 +63,8 @@ struct CollectiveMainloop {
   __device__ __forceinline__ void multiply_chunk(long long k0, int length, long long n,
                                                  Accumulator& accumulator) const {
     for (int k = 0; k < length; ++k) {
-      multiply_add(chunk[k], static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k, n)])),
-                   accumulator);
+      const Accumulator element = widen(b[offset_b(arguments, k0 + k, n)]);
+      multiply_add(chunk[k], scaled_b(arguments, batch_index, k0 + k, n, element), accumulator);
     }
   }
 };
@@ -73,8 +74,9 @@ struct CollectiveMainloop {
 // chunk.
 __device__ __forceinline__ void compute_row(const Arguments& arguments, long long batch_index,
                                             long long m, Accumulator* chunk) {
-  const CollectiveMainloop mainloop{arguments, matrix_a(arguments, batch_index),
-                                    matrix_b(arguments, batch_index), m, chunk};
+  const CollectiveMainloop mainloop{
+      arguments, matrix_a(arguments, batch_index), matrix_b(arguments, batch_index), batch_index, m,
+      chunk};
   TypeD* const d = matrix_d(arguments, batch_index);
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
   // Threads without a column take part in the barriers as well.

@@ -64,17 +64,23 @@ __device__ __forceinline__ void load_tiles(const Arguments& arguments, const Til
   const int k_of_a = kOrderA == Order::kRowMajor ? threadIdx.x : threadIdx.y;
   const bool inside_a = origin.m0 + m < arguments.m && k0 + k_of_a < arguments.k;
   const TypeA* const a = matrix_a(arguments, origin.batch_index);
-  tile_a[m][k_of_a] =
-      inside_a ? static_cast<Accumulator>(widen(a[offset_a(arguments, origin.m0 + m, k0 + k_of_a)]))
-               : 0;
+  Accumulator element_a = 0;
+  if (inside_a) {
+    element_a = widen(a[offset_a(arguments, origin.m0 + m, k0 + k_of_a)]);
+    element_a = scaled_a(arguments, origin.batch_index, origin.m0 + m, k0 + k_of_a, element_a);
+  }
+  tile_a[m][k_of_a] = element_a;
 
   const int n = kOrderB == Order::kRowMajor ? threadIdx.x : threadIdx.y;
   const int k_of_b = kOrderB == Order::kRowMajor ? threadIdx.y : threadIdx.x;
   const bool inside_b = origin.n0 + n < arguments.n && k0 + k_of_b < arguments.k;
   const TypeB* const b = matrix_b(arguments, origin.batch_index);
-  tile_b[k_of_b][n] =
-      inside_b ? static_cast<Accumulator>(widen(b[offset_b(arguments, k0 + k_of_b, origin.n0 + n)]))
-               : 0;
+  Accumulator element_b = 0;
+  if (inside_b) {
+    element_b = widen(b[offset_b(arguments, k0 + k_of_b, origin.n0 + n)]);
+    element_b = scaled_b(arguments, origin.batch_index, k0 + k_of_b, origin.n0 + n, element_b);
+  }
+  tile_b[k_of_b][n] = element_b;
 }
 
 __device__ __forceinline__ void multiply_tiles(const Tile& tile_a, const Tile& tile_b,

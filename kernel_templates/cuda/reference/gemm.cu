@@ -14,7 +14,7 @@
 #include "tasks.cuh"
 
 constexpr int kRows = 16, kColumns = 64, kBlockK = 32;
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kCtasOfSm = 4;  // with 64 registers; NVRTC chooses 48, and spills
 constexpr int kThreadColumns = kColumns / 16;
 
 // This loop and that of generate_b() stay rolled. If unrolled, they would need too many registers.
@@ -27,8 +27,7 @@ __device__ __forceinline__ void generate_a(const reference::GemmTask& task, long
     if (row0 + row < task.sampling.rows && k0 + k < task.k) {
       const reference::Element element =
           reference::sampled_element(task.sampling, task.m, row0 + row, 0);
-      value = reference::input_value(
-          task.a, reference::offset_of(task.a.strides, element.batch, element.m, k0 + k));
+      value = reference::value_of_a(task, element.batch, element.m, k0 + k);
     }
     a[row][k] = value;
   }
@@ -43,8 +42,7 @@ __device__ __forceinline__ void generate_b(const reference::GemmTask& task, long
     double value = 0;
     if (column0 + column < task.sampling.columns && k0 + k < task.k) {
       const long long n = reference::sampled_element(task.sampling, task.m, 0, column0 + column).n;
-      value = reference::input_value(task.b,
-                                     reference::offset_of(task.b.strides, batch_index, k0 + k, n));
+      value = reference::value_of_b(task, batch_index, k0 + k, n);
     }
     b[k][column] = value;
   }
@@ -109,7 +107,7 @@ __device__ __forceinline__ void apply_epilogue(const reference::GemmTask& task, 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, kCtasOfSm)
     tunedgemm_gemm(const __grid_constant__ Arguments arguments) {
   const reference::GemmTask& task = *static_cast<const reference::GemmTask*>(arguments.workspace);
   const reference::Sampling& sampling = task.sampling;

@@ -2,6 +2,7 @@
 // and the expected element of D for an accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
+#include "../../problem/scaling.h"
 #include "activation.cuh"
 #include "element.cuh"
 
@@ -42,13 +43,20 @@ struct Input {
   Strides strides;
 };
 
+// The scales of A or B; `rows` neighbouring rows of A, or columns of B, have the same ones.
+// strides.row and .column are between scales; strides.column is 0 unless they are of blocks.
+struct ScaleInput {
+  Input input;
+  long long rows;
+};
+
 // Computes the expected values of the sampled elements of D. Floats are not rounded to D's type.
 struct GemmTask {
   double* expected;  // sampling.rows x sampling.columns
   Sampling sampling;
   long long m, n, k;
   Input a, b, c, bias;
-  Input scale_a, scale_b;  // strides.row is between rows of A, or columns of B
+  ScaleInput scale_a, scale_b;
   double alpha, beta, slope;
   int reads_c, bias_kind;  // READ_C and BIAS
   Activation activation;
@@ -63,7 +71,7 @@ struct ComparisonResult {
   u64 first_wrong;  // (batch index * m + row) * n + column
 };
 
-// The largest error of an element whose product has the scale s = scale_a * scale_b:
+// The largest error of an element whose sum over K has the scale s (scale_of_sum()):
 // absolute[0] + absolute[1] * s + absolute[2] * s^2 + relative * |expected|.
 struct Bound {
   double absolute[3];
@@ -78,9 +86,9 @@ struct CompareTask {
   ComparisonResult* result;
   Sampling sampling;
   Strides strides;
-  long long m, n, batch;
+  long long m, n, k, batch;
   Format format;
-  Input scale_a, scale_b;
+  ScaleInput scale_a, scale_b;
   Bound bound;
 };
 
@@ -103,21 +111,51 @@ REFERENCE_FUNCTION double input_value(const Input& input, long long offset) {
   return random_value(input.format, input.distribution, input.seed, offset);
 }
 
-// The scale of the product in an element of D.
-REFERENCE_FUNCTION double scale_of(const Input& scale_a, const Input& scale_b, long long batch,
-                                   long long m, long long n) {
-  return input_value(scale_a, offset_of(scale_a.strides, batch, m, 0)) *
-         input_value(scale_b, offset_of(scale_b.strides, batch, n, 0));
+// The scale of an element of op(A), or of op(B) with its column as `row`.
+REFERENCE_FUNCTION double scale_value(const ScaleInput& scale, long long batch, long long row,
+                                      long long k) {
+  return input_value(scale.input, offset_of(scale.input.strides, batch, row / scale.rows,
+                                            k / tunedgemm::internal::kScaledDepth));
 }
 
-// `accumulator` is exact if the inputs are integers, since it is below 2^53.
+// op(A)[m, k] and op(B)[k, n], scaled.
+REFERENCE_FUNCTION double value_of_a(const GemmTask& task, long long batch, long long m,
+                                     long long k) {
+  return input_value(task.a, offset_of(task.a.strides, batch, m, k)) *
+         scale_value(task.scale_a, batch, m, k);
+}
+REFERENCE_FUNCTION double value_of_b(const GemmTask& task, long long batch, long long k,
+                                     long long n) {
+  return input_value(task.b, offset_of(task.b.strides, batch, k, n)) *
+         scale_value(task.scale_b, batch, n, k);
+}
+
+// The scale of the sum over K in D[m, n]: the root of the mean square of the scales of its
+// products, which is exact if they are all the same.
+REFERENCE_FUNCTION double scale_of_sum(const ScaleInput& scale_a, const ScaleInput& scale_b,
+                                       long long batch, long long m, long long n, long long k) {
+  constexpr long long kDepth = tunedgemm::internal::kScaledDepth;
+  const bool is_one = scale_a.input.strides.column == 0 && scale_b.input.strides.column == 0;
+  if (is_one || k <= kDepth) {
+    return scale_value(scale_a, batch, m, 0) * scale_value(scale_b, batch, n, 0);
+  }
+  double squares = 0;
+  for (long long k0 = 0; k0 < k; k0 += kDepth) {
+    const double scale = scale_value(scale_a, batch, m, k0) * scale_value(scale_b, batch, n, k0);
+    squares += scale * scale * static_cast<double>(k - k0 < kDepth ? k - k0 : kDepth);
+  }
+  return sqrt(squares / static_cast<double>(k));
+}
+
+// `accumulator` is the sum of scaled products. It is exact if the inputs are integers, since it is
+// below 2^53.
 REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulator, long long batch,
                                          long long m, long long n) {
   if (task.integers == 2) {
     return static_cast<double>(static_cast<int>(
         static_cast<unsigned>(static_cast<u64>(static_cast<long long>(accumulator)))));
   }
-  double x = task.alpha * scale_of(task.scale_a, task.scale_b, batch, m, n) * accumulator;
+  double x = task.alpha * accumulator;
   if (task.reads_c != 0) {
     x += task.beta * input_value(task.c, offset_of(task.c.strides, batch, m, n));
   }
@@ -184,7 +222,7 @@ REFERENCE_FUNCTION double relative_error(const CompareTask& task, const Compared
     return computed == computed ? 0 : infinity();
   }
   const double expected = row.expected[index];
-  const double scale = scale_of(task.scale_a, task.scale_b, row.batch, row.m, column);
+  const double scale = scale_of_sum(task.scale_a, task.scale_b, row.batch, row.m, column, task.k);
   const double* const absolute = task.bound.absolute;
   const double bound = absolute[0] + scale * (absolute[1] + scale * absolute[2]) +
                        task.bound.relative * fabs(expected);

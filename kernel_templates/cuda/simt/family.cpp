@@ -41,6 +41,9 @@ simt::Shape shape_of(const Problem& problem, const Config& config) {
 
 /// A sentence about the first static_assert of the kernel that would fail; empty if all hold.
 std::string why_not_shape(const Problem& problem, const SimtShape& shape) {
+  if (has_block_scales(problem)) {
+    return "simt has one factor for the whole sum over K, not one for each block";
+  }
   if (!shape.warps_divide_block_m()) {
     return product("block_m", shape.block_m, "warp_m", shape.warp_m) +
            ": block_m must be a multiple of warp_m";

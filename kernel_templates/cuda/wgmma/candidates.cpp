@@ -55,6 +55,7 @@ struct TileChoice {
   Cluster cluster;
   int atoms_of_k;  ///< block_k, in swizzle atoms of 128 bytes
   int epilogue_stages = 2;
+  int in_flight = 1;
   bool swap_ab = false;
 };
 
@@ -214,8 +215,8 @@ int group_of_gpc(const WgmmaShape& shape) {
 }
 
 WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, const DeviceLimits& limits) {
-  const auto& [schedule, block_n, cluster, atoms_of_k, epilogue_stages, swap_ab] = choice;
-  const bool promotes = problem.numerics == Numerics::kPromoted;
+  const auto& [schedule, block_n, cluster, atoms_of_k, epilogue_stages, in_flight, swap_ab] =
+      choice;
   const bool tensor_store =
       problem.d.alignment_bytes == 16 &&
       (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
@@ -230,7 +231,7 @@ WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, const Devi
                              .ping_pong = schedule.ping_pong,
                              .cluster_m = cluster.m,
                              .cluster_n = cluster.n,
-                             .in_flight = promotes ? 0 : 1,
+                             .in_flight = in_flight,
                              .tensor_store = tensor_store,
                              .swap_ab = swap_ab});
   shape.stages = std::max(2, stages_that_fit(shape, wgmma::kMostStages, limits));
@@ -353,6 +354,13 @@ std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits&
             break;
           }
           selection.consider_variants({schedule, block_n, cluster, atoms_of_k});
+          if (promotes) {  // one set of partial sums leaves registers for larger tiles
+            selection.consider_variants({.schedule = schedule,
+                                         .block_n = block_n,
+                                         .cluster = cluster,
+                                         .atoms_of_k = atoms_of_k,
+                                         .in_flight = 0});
+          }
         }
       }
     }

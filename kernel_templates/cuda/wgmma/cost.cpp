@@ -84,12 +84,13 @@ constexpr int kLoadsInFlight = 8;
 double products_cycles(const WgmmaShape& shape) {
   // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless reading the
   // operands takes longer.
+  const int width = shape.part_columns();
   const double instructions = static_cast<double>(shape.block_m) / wgmma::kRowBlock *
-                              shape.bytes_along_k() / wgmma::kStepBytes;
-  const double products = shape.block_n / 2.0;
-  const double operands =
-      (wgmma::kRowBlock + shape.block_n) * wgmma::kStepBytes / kSharedBytesPerCycle;
-  const double promotion = shape.promotes ? shape.block_n / 12.0 : 0;
+                              shape.block_n / width * shape.bytes_along_k() / wgmma::kStepBytes;
+  const double products = width / 2.0;
+  const double operands = (wgmma::kRowBlock + width) * wgmma::kStepBytes / kSharedBytesPerCycle;
+  // With in_flight=1, partial sums are added while the tensor cores compute others.
+  const double promotion = shape.promotes && shape.in_flight == 0 ? shape.block_n / 12.0 : 0;
   return instructions * std::max(products, operands + kStartOfOperands) + promotion;
 }
 

@@ -87,6 +87,8 @@ constexpr wgmma::Shape kShape{WGMMA_KNOBS(WGMMA_KNOB, WGMMA_NONE).element_bytes 
                               .b_is_k_major = kOrderB == Order::kColumnMajor,
                               .accumulates_integers = kAccumulatorIsInteger,
                               .promotes = kNumerics == Numerics::kPromoted,
+                              .has_block_scales = kHasBlocksA || kHasBlocksB,
+                              .scales_columns = kScalingB == Scaling::kBlock1x128,
                               .reads_c = kReadC,
                               .reads_bias = kBias != Bias::kNone};
 TUNEDGEMM_CONSTEXPR wgmma::OtherKnobs other_knobs() {
@@ -128,7 +130,22 @@ static_assert(
     "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (MN-major: whole "
     "128 bytes of them), 8 KiB * epilogue_stages a consumer and 1 KiB");
 
-DEFINE_WGMMA(BLOCK_N, ORDER_A, NOT_OF(ORDER_B))  // row-major A and column-major B are K-major
+// The width of an instruction: block_n, or the half of it that shape.h calls a part.
+#if NUMERICS == 4 && (!defined(IN_FLIGHT) || IN_FLIGHT == 1) && BLOCK_N > 128
+#if BLOCK_N == 144
+#define WIDTH 72
+#elif BLOCK_N == 160
+#define WIDTH 80
+#elif BLOCK_N == 176
+#define WIDTH 88
+#else
+#define WIDTH 96
+#endif
+#else
+#define WIDTH BLOCK_N
+#endif
+static_assert(WIDTH == kShape.part_columns(), "WIDTH must be the columns of a part");
+DEFINE_WGMMA(WIDTH, ORDER_A, NOT_OF(ORDER_B))  // row-major A and column-major B are K-major
 
 using Scheduler = TileScheduler<kShape, kRasterization>;
 constexpr int kClusterSize = kShape.cluster_size();
@@ -259,7 +276,8 @@ struct Consumer {
                                       const Scheduler& scheduler, int index, char* epilogue_stages,
                                       int* reduction_int)
       : scheduler(scheduler),
-        mainloop{.shared = shared,
+        mainloop{.arguments = arguments,
+                 .shared = shared,
                  .first_row = kShape.ping_pong ? 0 : index * kShape.rows_of_consumer(),
                  .stage_release = stage_release_of_lane(shared, scheduler.cta)},
         epilogue{.arguments = arguments,
@@ -287,7 +305,7 @@ struct Consumer {
       const WorkTile work = scheduler.work_tile(index);
       const bool is_last = index + scheduler.stride >= scheduler.count;
       Accumulators accumulators;
-      mainloop.multiply_work_tile(work.k_tiles, accumulators);
+      mainloop.multiply_work_tile(work, accumulators);
       mainloop.finish(accumulators);
       store(work, is_last, accumulators);
     }
@@ -312,7 +330,7 @@ struct Consumer {
         sync(kPingPongBarrier + consumer, 2 * kWarpgroup);
       }
       Accumulators accumulators;
-      mainloop.multiply_work_tile(work.k_tiles, accumulators);
+      mainloop.multiply_work_tile(work, accumulators);
       if (!is_last) {
         arrive(kPingPongBarrier + 1 - consumer, 2 * kWarpgroup);
       }

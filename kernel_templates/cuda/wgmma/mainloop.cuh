@@ -3,7 +3,7 @@
 //
 //   multiply_first_row_block(),
 //   multiply_overlapped()         while another row block is stored
-//   multiply_promoted()           fp8: adds to f32 accumulators after each k tile
+//   multiply_promoted()           fp8: adds the (scaled) sums of a k tile to f32 accumulators
 //   multiply_a_from_registers()   an MN-major A of 32 bits
 //
 // A consumer has one or several row blocks of 64 rows of D. ptx/wgmma.cuh has the layout of their
@@ -14,6 +14,7 @@
 #include "../ptx/data_movement.cuh"
 #include "../ptx/mbarrier.cuh"
 #include "../ptx/wgmma.cuh"
+#include "block_scales.cuh"
 #include "pipeline.cuh"
 #include "shape.h"
 #include "shared_tile.cuh"
@@ -41,21 +42,24 @@ struct CollectiveMainloop {
   static constexpr int kRowBlocks = kShape.row_blocks();
   static constexpr int kSteps = kShape.bytes_along_k() / wgmma::kStepBytes;  // of a k tile
   static constexpr wgmma::SharedTile kTileA = kShape.tile_a(), kTileB = kShape.tile_b();
-  using Wgmma = ::Wgmma<TypeA, TypeB, kShape.block_n>;
+  using Wgmma = ::Wgmma<TypeA, TypeB, kShape.part_columns()>;
   using Accumulators = ::Accumulators<kShape>;
   using RowBlockAccumulators = ::RowBlockAccumulators<kShape>;
 
+  const Arguments& arguments;
   SharedMemory<kShape> shared;
   int first_row;  // of this consumer, in the CTA's tile
   PipelineState<kShape.stages> state;
   StageRelease<kShape> stage_release;
 
-  __device__ __forceinline__ void multiply_work_tile(int k_tiles, Accumulators& accumulators) {
-    if constexpr (kShape.split_k > 1) {
+  __device__ __forceinline__ void multiply_work_tile(const WorkTile& work,
+                                                     Accumulators& accumulators) {
+    const int k_tiles = work.k_tiles;
+    if constexpr (kShape.split_k > 1 && !kShape.promotes) {
       clear<kShape>(accumulators);  // not earlier: stores need the registers
     }
     if constexpr (kShape.promotes) {
-      multiply_promoted(k_tiles, accumulators);
+      multiply_promoted(work, accumulators);
     } else if constexpr (kShape.a_from_registers()) {
       multiply_a_from_registers(k_tiles, accumulators);
     } else {
@@ -88,9 +92,9 @@ struct CollectiveMainloop {
   }
 
   // With in_flight=1, waits for wgmma, so that the accumulators can be read, and releases the last
-  // stage. With in_flight=0, this has already happened.
+  // stage. With in_flight=0, or promoted accumulators, this has already happened.
   __device__ __forceinline__ void finish(Accumulators& accumulators) const {
-    if constexpr (kShape.in_flight == 1) {
+    if constexpr (kShape.in_flight == 1 && !kShape.promotes) {
       wgmma_wait_group(0);
       fence(accumulators);
       stage_release.release(state.previous_stage());
@@ -175,30 +179,131 @@ struct CollectiveMainloop {
   }
 
   // ---- Promoted accumulators --------------------------------------------------------------------
-  // The tensor cores add fp8 products with less precision than f32. Therefore they sum only one k
-  // tile, and that sum is then added to the f32 accumulators.
-  __device__ __forceinline__ void multiply_promoted(int k_tiles, Accumulators& accumulators) {
-    RowBlockAccumulators tile_accumulators;
-    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-      wait(shared.full(state.stage), state.phase);
+  // The tensor cores add fp8 products with less precision than f32, and scales of blocks change
+  // along K. Therefore they sum only one k tile, and these partial sums are then added to the f32
+  // accumulators. A step is a row block, or one of two parts of its columns, of a k tile. With
+  // in_flight=1 there are partial sums for two steps, and those of one are added while the tensor
+  // cores compute the other's:
+  //
+  //     tensor cores | k tile 0, part 0 | k tile 0, part 1 | k tile 1, part 0 | ...
+  //     FMA                             | k tile 0, part 0 | k tile 0, part 1 | ...
+  //
+  // The steps of a round are unrolled. A round has an even number of them, so that a step finds its
+  // partial sums in the same registers in all rounds.
+  static constexpr bool kScalesBlocks = kHasBlocksA || kHasBlocksB;
+  static constexpr int kPartColumns = kShape.part_columns();
+  static constexpr int kParts = kShape.block_n / kPartColumns;
+  static constexpr int kStepsOfTile = kRowBlocks * kParts;
+  static constexpr int kTilesOfRound = kStepsOfTile % 2 == 0 ? 1 : 2;
+  static constexpr int kStepsOfRound = kTilesOfRound * kStepsOfTile;
+  using PartialSums = Accumulator[kPartColumns / 2];
+  using BlockFactors = ::BlockFactors<kPartColumns>;
+
+  // The k tile whose partial sums are added next.
+  struct PromotedTile {
+    int stage, k;
+  };
+
+  __device__ __forceinline__ void multiply_promoted(const WorkTile& work,
+                                                    Accumulators& accumulators) {
+    clear<kShape>(accumulators);
+    PromotedTile tile{state.stage, work.first_k_tile * kShape.block_k};
+    PartialSums sums[1 + kShape.in_flight];
+    const int odd = kShape.in_flight == 0 ? work.k_tiles : work.k_tiles % kTilesOfRound;
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < odd; ++k_tile) {
 #pragma unroll
-      for (int block = 0; block < kRowBlocks; ++block) {
-        fence_registers(tile_accumulators);
-        wgmma_fence();
-        multiply_row_block(block, 0, tile_accumulators);
-        wgmma_commit_group();
-        wgmma_wait_group(0);
-        fence_registers(tile_accumulators);
-        if (block == kRowBlocks - 1) {
-          stage_release.release(state.stage);
-        }
-#pragma unroll
-        for (int i = 0; i < kShape.block_n / 2; ++i) {
-          accumulators[block][i] = (k_tile > 0 ? accumulators[block][i] : 0) + tile_accumulators[i];
-        }
+      for (int step = 0; step < kStepsOfTile; ++step) {
+        PartialSums& last = sums[kShape.in_flight];
+        start_step(step, last);
+        const BlockFactors factors = finish_step(step, work, tile, last);
+        add(step, factors, last, accumulators);
       }
+    }
+    if constexpr (kShape.in_flight == 1) {
+      if (work.k_tiles > odd) {
+        start_step(0, sums[0]);
+#pragma unroll 1
+        for (int k_tile = odd + kTilesOfRound; k_tile < work.k_tiles; k_tile += kTilesOfRound) {
+          promote_round<true>(work, tile, sums, accumulators);
+        }
+        promote_round<false>(work, tile, sums, accumulators);
+      }
+    }
+  }
+
+  // Finishes the steps of a round, of which the first has been started, and starts the first one of
+  // the next round if there is another. While wgmma runs from one iteration of a loop to the next,
+  // the compiler takes only a wait for all wgmma as their end. So each step is started after the
+  // previous one has finished; meanwhile the tensor cores compute for the other consumer.
+  template <bool kIsFollowed>
+  __device__ __forceinline__ void promote_round(const WorkTile& work, PromotedTile& tile,
+                                                PartialSums (&sums)[2],
+                                                Accumulators& accumulators) {
+#pragma unroll
+    for (int step = 0; step < kStepsOfRound; ++step) {
+      const BlockFactors factors = finish_step(step % kStepsOfTile, work, tile, sums[step % 2]);
+      if (kIsFollowed || step + 1 < kStepsOfRound) {
+        start_step((step + 1) % kStepsOfTile, sums[(step + 1) % 2]);
+      }
+      add(step % kStepsOfTile, factors, sums[step % 2], accumulators);
+    }
+  }
+
+  __device__ __forceinline__ static int row_block_of(int step) {
+    return step / kParts;
+  }
+  __device__ __forceinline__ static int column_of(int step) {
+    return step % kParts * kPartColumns;
+  }
+
+  __device__ __forceinline__ void start_step(int step, PartialSums& sums) {
+    if (step == 0) {
+      wait(shared.full(state.stage), state.phase);
+    }
+    const int row = first_row + row_block_of(step) * wgmma::kRowBlock;
+    fence_registers(sums);
+    wgmma_fence();
+#pragma unroll
+    for (int k_step = 0; k_step < kSteps; ++k_step) {
+      Wgmma::mma_async(k_step > 0 ? 1 : 0, descriptor(operand_a(state.stage), row, k_step),
+                       descriptor(operand_b(state.stage), column_of(step), k_step), sums);
+    }
+    wgmma_commit_group();
+    if (step + 1 == kStepsOfTile) {
       state.advance();
     }
+  }
+
+  // Loads the factors of a step while it runs, waits for it, and releases the stage after the last
+  // step of a k tile.
+  __device__ __forceinline__ BlockFactors finish_step(int step, const WorkTile& work,
+                                                      PromotedTile& tile, PartialSums& sums) const {
+    BlockFactors factors{};
+    if constexpr (kScalesBlocks) {
+      factors.load(arguments, work.batch_index,
+                   work.m0 + first_row + row_block_of(step) * wgmma::kRowBlock,
+                   work.n0 + column_of(step), tile.k);
+    }
+    wgmma_wait_group(0);
+    fence_registers(sums);
+    if (step + 1 == kStepsOfTile) {
+      stage_release.release(tile.stage);
+      tile.stage = tile.stage + 1 == kShape.stages ? 0 : tile.stage + 1;
+      tile.k += kShape.block_k;
+    }
+    return factors;
+  }
+
+  __device__ __forceinline__ static void add(int step, const BlockFactors& factors,
+                                             const PartialSums& sums, Accumulators& accumulators) {
+    Accumulator* const of_step = &accumulators[row_block_of(step)][column_of(step) / 2];
+#pragma unroll
+    for (int i = 0; i < kPartColumns / 2; ++i) {
+      multiply_add(kScalesBlocks ? factors.of_sum(i) : 1, sums[i], of_step[i]);
+    }
+    // Otherwise the compiler may move an addition behind the next step's wgmma, and serialize them.
+    fence_registers(accumulators[row_block_of(step)]);
   }
 
   // ---- A from registers -------------------------------------------------------------------------

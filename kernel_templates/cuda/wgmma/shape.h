@@ -3,6 +3,7 @@
 // static_asserts and the host's why_not functions call the same functions.
 #pragma once
 
+#include "../../problem/scaling.h"
 #include "../common/host_device.cuh"
 
 namespace tunedgemm::internal::wgmma {
@@ -127,7 +128,11 @@ TUNEDGEMM_CONSTEXPR int macro_value(const char* text, int value_if_undefined) {
     "operands of 8 or 32 bits that are not K-major need 128")                                   \
   C(in_flight_fits_registers, "in_flight",                                                      \
     "an A of 32 bits that is not K-major needs in_flight=1")                                    \
-  C(in_flight_fits_promotion, "in_flight", "promoted accumulation needs in_flight=0")           \
+  C(parts_fit, "block_n",                                                                       \
+    "promoted accumulation of more than 128 columns with in_flight=1 needs halves that are "    \
+    "multiples of 8, up to 192")                                                                \
+  C(block_scales_fit, "block_k and block_n and in_flight",                                      \
+    "scales of blocks need block_k=128, and in_flight=1 if block_n is more than 128")           \
   C(epilogue_stages_fit, "epilogue_stages and tensor_store",                                    \
     "epilogue_stages=1 needs tensor_store=1: threads store longer rows")                        \
   C(swap_fits, "swap_ab and tensor_store",                                                      \
@@ -142,7 +147,9 @@ struct Shape {
   int element_bytes = 0, element_bytes_d = 0;
   bool a_is_k_major = false, b_is_k_major = false;
   bool accumulates_integers = false;
-  bool promotes = false;  // adds the accumulators of each k tile in f32
+  bool promotes = false;          // adds the accumulators of each k tile in f32
+  bool has_block_scales = false;  // of A or B: factors of the sums of a k tile
+  bool scales_columns = false;    // each column of B has its own
   bool reads_c = false, reads_bias = false;
 
   // ---- The schedule -----------------------------------------------------------------------------
@@ -196,6 +203,20 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int origin_step_m() const { return transposes_a() ? 16 : 8; }
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
+  // ---- Promoted accumulators --------------------------------------------------------------------
+  // The columns whose sums over a k tile are computed at a time, and then added while those of the
+  // other half are computed. Up to 128 columns, there are registers for the sums of two k tiles.
+  TUNEDGEMM_CONSTEXPR int part_columns() const {
+    return promotes && in_flight == 1 && block_n > 128 ? block_n / 2 : block_n;
+  }
+  // The registers for a thread's sums of a k tile, their factors, and the factors' addresses.
+  TUNEDGEMM_CONSTEXPR int partial_sums() const {
+    const int factors = scales_columns                         ? part_columns() / 4 + 24
+                        : has_block_scales && row_blocks() > 1 ? 8
+                                                               : 0;
+    return promotes ? (1 + in_flight) * part_columns() / 2 + factors : 0;
+  }
+
   // ---- Registers --------------------------------------------------------------------------------
   // The registers for fragments of A, except those of one row block, which always fit.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
@@ -205,7 +226,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int stored_accumulators() const { return row_blocks() * block_n / 2; }
   // The registers for a thread's accumulators and fragments.
   TUNEDGEMM_CONSTEXPR int accumulators() const {
-    return stored_accumulators() + (promotes ? block_n / 2 : 0) + fragment_registers();
+    return stored_accumulators() + partial_sums() + fragment_registers();
   }
   // The most accumulators and fragments that a thread may have (LABBOOK.md, "Registers"):
   //
@@ -216,12 +237,13 @@ struct Shape {
   //                          all accumulators; ptxas needs 26 others
   //   3, A from registers    the same; ptxas needs 4 others                               96
   //
-  // The epilogue needs 1/6 of this limit for C or a bias, or for split-K with three consumers. It
-  // needs 2/6 for C or a bias together with fragments of several row blocks of A. With C it has
-  // room for kMostBesideC accumulators if they are of several row blocks.
+  // The epilogue needs 1/6 of this limit for C or a bias, unless partial sums leave it more, or for
+  // split-K with three consumers or partial sums. It needs 2/6 for C or a bias together with
+  // fragments of several row blocks of A. With C it has room for kMostBesideC accumulators if they
+  // are of several row blocks.
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
-    const bool adds_operand = reads_c || reads_bias;
-    const bool few_are_left = split_k > 1 && consumers == 3;
+    const bool adds_operand = (reads_c || reads_bias) && !promotes;
+    const bool few_are_left = split_k > 1 && (consumers == 3 || promotes);
     const int sixths = adds_operand && fragment_registers() > 0 ? 4
                        : adds_operand || few_are_left           ? 5
                                                                 : 6;
@@ -274,7 +296,7 @@ struct Shape {
   // one k tile runs meanwhile. With transpose warps, the consumers have too few registers left to
   // store and multiply at once.
   TUNEDGEMM_CONSTEXPR bool overlaps_epilogue() const {
-    return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 &&
+    return row_blocks() > 1 && !ping_pong && split_k == 1 && in_flight == 1 && !promotes &&
            !a_from_registers() && !transposes() && element_bytes_d <= 2;
   }
 
@@ -303,7 +325,12 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR bool in_flight_fits_registers() const {
     return !a_from_registers() || in_flight == 1;
   }
-  TUNEDGEMM_CONSTEXPR bool in_flight_fits_promotion() const { return !promotes || in_flight == 0; }
+  TUNEDGEMM_CONSTEXPR bool parts_fit() const {
+    return part_columns() == block_n || (part_columns() % kWidthStep == 0 && block_n <= 192);
+  }
+  TUNEDGEMM_CONSTEXPR bool block_scales_fit() const {
+    return !has_block_scales || (block_k == kScaledDepth && part_columns() <= 128);
+  }
   TUNEDGEMM_CONSTEXPR bool epilogue_stages_fit() const {
     return epilogue_stages == 2 || (epilogue_stages == 1 && tensor_store);
   }

@@ -50,6 +50,8 @@ wgmma::Shape shape_of(const Problem& problem, wgmma::Shape knobs) {
   knobs.b_is_k_major = problem.b.order == Order::kColumnMajor;
   knobs.accumulates_integers = problem.a.type == DataType::kS8;
   knobs.promotes = problem.numerics == Numerics::kPromoted;
+  knobs.has_block_scales = has_block_scales(problem);
+  knobs.scales_columns = problem.scaling_b == Scaling::kBlock1x128;
   knobs.reads_c = problem.beta != ScalarClass::kZero;
   knobs.reads_bias = problem.bias != Bias::kNone;
   return knobs;

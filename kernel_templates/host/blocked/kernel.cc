@@ -195,8 +195,29 @@ inline void pack_across(Accumulator* out, const auto* source, long long stride, 
   }
 }
 
-inline void pack_block_of_a(const Arguments& arguments, const TypeA* a, Range tiles, Range depth,
-                            Accumulator* packed) {
+// Multiplies packed lines by the scales of their blocks; scale_of(line, k) is a block's. Lines that
+// do not exist keep their zeros.
+template <int kWidth>
+inline void scale_blocks(Accumulator* packed, Range depth, int lines, const auto& scale_of) {
+  const long long end = depth.first + depth.count;
+  for (long long k0 = depth.first; k0 < end;) {
+    const long long next = (k0 / kScaledDepth + 1) * kScaledDepth,
+                    end_of_block = next < end ? next : end;
+    Accumulator scales[kWidth] = {};
+    for (int line = 0; line < lines; ++line) {
+      scales[line] = static_cast<Accumulator>(scale_of(line, k0));
+    }
+    for (; k0 < end_of_block; ++k0) {
+      for (int line = 0; line < kWidth; ++line) {
+        *packed++ *= scales[line];
+      }
+    }
+  }
+}
+
+inline void pack_block_of_a(const Arguments& arguments, long long batch_index, Range tiles,
+                            Range depth, Accumulator* packed) {
+  const TypeA* a = matrix_a(arguments, batch_index);
   for (long long tile = 0; tile < tiles.count; ++tile) {
     const long long m0 = (tiles.first + tile) * kTileM;
     const TypeA* source = a + offset_a(arguments, m0, depth.first);
@@ -207,15 +228,26 @@ inline void pack_block_of_a(const Arguments& arguments, const TypeA* a, Range ti
     } else {
       pack_along<kTileM>(out, source, arguments.lda, depth.count, rows);
     }
+    if constexpr (kHasBlocksA) {
+      scale_blocks<kTileM>(out, depth, rows, [&](int row, long long k) {
+        return arguments.scale_a[offset_scale_a(arguments, batch_index, m0 + row, k)];
+      });
+    }
   }
 }
 
-inline void pack_panel_of_b(const TypeB* source, long long ldb, long long depth, int columns,
-                            Accumulator* packed) {
+inline void pack_panel_of_b(const Arguments& arguments, long long batch_index, long long n0,
+                            Range depth, int columns, Accumulator* packed) {
+  const TypeB* source = matrix_b(arguments, batch_index) + offset_b(arguments, depth.first, n0);
   if (kRowMajorB) {
-    pack_along<kTileN>(packed, source, ldb, depth, columns);
+    pack_along<kTileN>(packed, source, arguments.ldb, depth.count, columns);
   } else {
-    pack_across<kTileN>(packed, source, ldb, depth, columns);
+    pack_across<kTileN>(packed, source, arguments.ldb, depth.count, columns);
+  }
+  if constexpr (kHasBlocksB) {
+    scale_blocks<kTileN>(packed, depth, columns, [&](int column, long long k) {
+      return arguments.scale_b[offset_scale_b(arguments, batch_index, k, n0 + column)];
+    });
   }
 }
 
@@ -310,6 +342,7 @@ inline void store_tile(Accumulator* tile, const Accumulators& accumulators) {
 // A panel of B, multiplied by all tiles of the packed block of A.
 struct PanelJob {
   const Arguments& arguments;
+  long long batch_index;
   const Epilogue& epilogue;
   const Accumulator* packed_a;
   Accumulator* packed_b;
@@ -339,7 +372,7 @@ inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n
   const long long ldb = job.arguments.ldb;
   const bool packs_while_multiplying = kPacksWhileMultiplying && columns == kTileN;
   if (!packs_while_multiplying) {
-    pack_panel_of_b(source, ldb, job.k.count, columns, job.packed_b);
+    pack_panel_of_b(job.arguments, job.batch_index, n0, job.k, columns, job.packed_b);
   }
   for (long long tile = 0; tile < job.tiles_m.count; ++tile) {
     Accumulator* partial_tile = job.partial_tiles + tile * kTileM * kTileN;
@@ -369,7 +402,6 @@ inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n
 // ---- 6. Entry -----------------------------------------------------------------------------------
 inline void multiply_part(const Arguments& arguments, long long batch_index, Range part_m,
                           Range part_n, Accumulator* scratch) {
-  const TypeA* a = matrix_a(arguments, batch_index);
   const TypeB* b = matrix_b(arguments, batch_index);
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
   Accumulator* packed_b = scratch + kPackedA;
@@ -384,12 +416,13 @@ inline void multiply_part(const Arguments& arguments, long long batch_index, Ran
       for (long long block_k = 0; block_k < blocks_k; ++block_k) {
         const Range k = part_of({0, arguments.k}, blocks_k, block_k);
         if (block_n == 0 || blocks_k > 1) {  // else the block is still packed
-          pack_block_of_a(arguments, a, tiles_m, k, scratch);
+          pack_block_of_a(arguments, batch_index, tiles_m, k, scratch);
         }
         for (long long panel = 0; panel < tiles_n.count; ++panel) {
           const long long n0 = (tiles_n.first + panel) * kTileN;
           const PanelJob job{
               .arguments = arguments,
+              .batch_index = batch_index,
               .epilogue = epilogue,
               .packed_a = scratch,
               .packed_b = packed_b,

@@ -32,13 +32,16 @@
 // Nothing: every problem is allowed.
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* b, long long m,
+inline Accumulator dot(const Arguments& arguments, long long batch_index, long long m,
                        long long n) {
+  const TypeA* a = matrix_a(arguments, batch_index);
+  const TypeB* b = matrix_b(arguments, batch_index);
   Accumulator accumulator = 0;
   for (long long k = 0; k < arguments.k; ++k) {
     const Accumulator left = widen(a[offset_a(arguments, m, k)]);
     const Accumulator right = widen(b[offset_b(arguments, k, n)]);
-    accumulator = multiply_add(accumulator, left, right);
+    accumulator = multiply_add(accumulator, scaled_a(arguments, batch_index, m, k, left),
+                               scaled_b(arguments, batch_index, k, n, right));
   }
   return accumulator;
 }
@@ -49,12 +52,10 @@ inline Accumulator dot(const Arguments& arguments, const TypeA* a, const TypeB* 
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" void tunedgemm_naive_mnk(const Arguments& arguments, const Team& team) {
   for (long long batch_index = 0; batch_index < arguments.batch; ++batch_index) {
-    const TypeA* a = matrix_a(arguments, batch_index);
-    const TypeB* b = matrix_b(arguments, batch_index);
     const Epilogue epilogue = begin_epilogue(arguments, batch_index);
     for (long long m = team.rank; m < arguments.m; m += team.size) {
       for (long long n = 0; n < arguments.n; ++n) {
-        const Accumulator accumulator = dot(arguments, a, b, m, n);
+        const Accumulator accumulator = dot(arguments, batch_index, m, n);
         store_row(epilogue, m, n, 1, &accumulator);
       }
     }

@@ -47,12 +47,18 @@ inline void clear(Accumulator* accumulators, long long columns) {
   }
 }
 
-// b points to op(B)[k][n0]: its neighbours along n are one element or ldb elements away.
-inline void add_scaled_row(Accumulator* accumulators, Accumulator factor, const TypeB* b,
-                           long long ldb, long long columns) {
-  const long long stride = kRowMajorB ? 1 : ldb;
+// Adds the product of op(A)[m][k] and op(B)[k][n0 ... n0 + columns). The columns of B are one
+// element or ldb elements apart.
+inline void add_product(const Arguments& arguments, long long batch_index, long long m, long long k,
+                        long long n0, long long columns, Accumulator* accumulators) {
+  const Accumulator element = widen(matrix_a(arguments, batch_index)[offset_a(arguments, m, k)]);
+  const Accumulator factor = scaled_a(arguments, batch_index, m, k, element);
+  const TypeB* b = matrix_b(arguments, batch_index) + offset_b(arguments, k, n0);
+  const long long stride = kRowMajorB ? 1 : arguments.ldb;
   for (long long n = 0; n < columns; ++n) {
-    accumulators[n] = multiply_add(accumulators[n], factor, widen(b[n * stride]));
+    const Accumulator right = widen(b[n * stride]);
+    accumulators[n] =
+        multiply_add(accumulators[n], factor, scaled_b(arguments, batch_index, k, n0 + n, right));
   }
 }
 
@@ -63,8 +69,6 @@ inline void add_scaled_row(Accumulator* accumulators, Accumulator factor, const 
 extern "C" void tunedgemm_reordered_mkn(const Arguments& arguments, const Team& team) {
   Accumulator* accumulators = static_cast<Accumulator*>(team.scratch);
   for (long long batch_index = 0; batch_index < arguments.batch; ++batch_index) {
-    const TypeA* a = matrix_a(arguments, batch_index);
-    const TypeB* b = matrix_b(arguments, batch_index);
     const Epilogue epilogue = begin_epilogue(arguments, batch_index);
     for (long long m = team.rank; m < arguments.m; m += team.size) {
       for (long long n0 = 0; n0 < arguments.n; n0 += kBlockN) {
@@ -72,9 +76,7 @@ extern "C" void tunedgemm_reordered_mkn(const Arguments& arguments, const Team& 
         const long long columns = rest < kBlockN ? rest : kBlockN;
         clear(accumulators, columns);
         for (long long k = 0; k < arguments.k; ++k) {
-          const Accumulator factor = widen(a[offset_a(arguments, m, k)]);
-          add_scaled_row(accumulators, factor, b + offset_b(arguments, k, n0), arguments.ldb,
-                         columns);
+          add_product(arguments, batch_index, m, k, n0, columns, accumulators);
         }
         store_row(epilogue, m, n0, columns, accumulators);
       }

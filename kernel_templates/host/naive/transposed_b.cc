@@ -45,27 +45,33 @@ static_assert(COUNTER_BYTES % 256 == 0,
               "COUNTER_BYTES must be a multiple of 256, the alignment of the transposed B");
 
 // ---- 4. Mainloop --------------------------------------------------------------------------------
-inline void transpose_b(const Arguments& arguments, const TypeB* b, const Team& team,
+inline void transpose_b(const Arguments& arguments, long long batch_index, const Team& team,
                         Accumulator* transposed) {
+  const TypeB* b = matrix_b(arguments, batch_index);
   for (long long n = team.rank; n < arguments.n; n += team.size) {
     for (long long k = 0; k < arguments.k; ++k) {
-      transposed[n * arguments.k + k] = widen(b[offset_b(arguments, k, n)]);
+      const Accumulator element = widen(b[offset_b(arguments, k, n)]);
+      transposed[n * arguments.k + k] = scaled_b(arguments, batch_index, k, n, element);
     }
   }
 }
 
-inline Accumulator dot(const Arguments& arguments, const TypeA* a, long long m,
+inline Accumulator dot(const Arguments& arguments, long long batch_index, long long m,
                        const Accumulator* b) {
+  const TypeA* a = matrix_a(arguments, batch_index);
+  const auto element_a = [&](long long k) {
+    const Accumulator element = widen(a[offset_a(arguments, m, k)]);
+    return scaled_a(arguments, batch_index, m, k, element);
+  };
   Accumulator sums[kPartialSums] = {};
   const long long whole = arguments.k / kPartialSums * kPartialSums;
   for (long long k0 = 0; k0 < whole; k0 += kPartialSums) {
     for (int s = 0; s < kPartialSums; ++s) {
-      const Accumulator left = widen(a[offset_a(arguments, m, k0 + s)]);
-      sums[s] = multiply_add(sums[s], left, b[k0 + s]);
+      sums[s] = multiply_add(sums[s], element_a(k0 + s), b[k0 + s]);
     }
   }
   for (long long k = whole; k < arguments.k; ++k) {
-    sums[0] = multiply_add(sums[0], widen(a[offset_a(arguments, m, k)]), b[k]);
+    sums[0] = multiply_add(sums[0], element_a(k), b[k]);
   }
   for (int half = kPartialSums / 2; half > 0; half /= 2) {
     for (int s = 0; s < half; ++s) {
@@ -83,13 +89,13 @@ extern "C" void tunedgemm_transposed_b(const Arguments& arguments, const Team& t
   char* workspace = static_cast<char*>(arguments.workspace) + COUNTER_BYTES;
   Accumulator* transposed = reinterpret_cast<Accumulator*>(workspace);
   for (long long batch_index = 0; batch_index < arguments.batch; ++batch_index) {
-    const TypeA* a = matrix_a(arguments, batch_index);
     const Epilogue epilogue = begin_epilogue(arguments, batch_index);
-    transpose_b(arguments, matrix_b(arguments, batch_index), team, transposed);
+    transpose_b(arguments, batch_index, team, transposed);
     wait_for_all(team);  // the transposed B is complete
     for (long long m = team.rank; m < arguments.m; m += team.size) {
       for (long long n = 0; n < arguments.n; ++n) {
-        const Accumulator accumulator = dot(arguments, a, m, transposed + n * arguments.k);
+        const Accumulator accumulator =
+            dot(arguments, batch_index, m, transposed + n * arguments.k);
         store_row(epilogue, m, n, 1, &accumulator);
       }
     }

@@ -117,10 +117,13 @@ typedef enum tunedgemm_numerics TUNEDGEMM_INT32 {
   TUNEDGEMM_NUMERICS_PROMOTED = 4  /**< fp8, partial sums promoted to f32 at short intervals. */
 } tunedgemm_numerics;
 
-/** The scales of an operand: f32 factors in memory of the device. */
+/** The scales of an operand: f32 factors in memory of the device. A row stands for a row of op(A)
+ * or a column of op(B). Blocks begin at multiples of 128; the last ones may be smaller. */
 typedef enum tunedgemm_scaling TUNEDGEMM_INT32 {
-  TUNEDGEMM_SCALING_TENSOR = 0, /**< One value for the matrix, or none. */
-  TUNEDGEMM_SCALING_ROW = 1 /**< M values, for the rows of op(A); N, for the columns of op(B). */
+  TUNEDGEMM_SCALING_TENSOR = 0,       /**< One value for the matrix, or none. */
+  TUNEDGEMM_SCALING_ROW = 1,          /**< A value for each row. */
+  TUNEDGEMM_SCALING_BLOCK_1X128 = 2,  /**< A value for every 128 elements of a row, along K. */
+  TUNEDGEMM_SCALING_BLOCK_128X128 = 3 /**< A value for 128 rows and 128 elements along K. */
 } tunedgemm_scaling;
 
 /** The result of a call. tunedgemm_error_message() has the details. */
@@ -170,8 +173,10 @@ typedef struct tunedgemm_problem {
    * kernel does that, the call is UNSUPPORTED. 0: the bits may depend on the winner. */
   int32_t invariant TUNEDGEMM_ZERO;
   int32_t sm_limit TUNEDGEMM_ZERO; /**< The SMs that a launch may use; 0: the context's sm_limit. */
-  tunedgemm_scaling scaling_a TUNEDGEMM_ZERO; /**< The scales of A; ROW only if A is fp8. */
-  tunedgemm_scaling scaling_b TUNEDGEMM_ZERO; /**< The scales of B; ROW only if B is fp8. */
+  /** The scales of A. Only fp8 has others than TENSOR; blocks need numerics PROMOTED, which is then
+   * the default. */
+  tunedgemm_scaling scaling_a TUNEDGEMM_ZERO;
+  tunedgemm_scaling scaling_b TUNEDGEMM_ZERO; /**< The scales of B, likewise. */
 } tunedgemm_problem;
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
 static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
@@ -193,7 +198,7 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  *     output order_c order_d          the type of C and D if not in `types`; row, col
  *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
  *     invariant sm_limit              0 or 1; a number
- *     scaling_a scaling_b             tensor, row */
+ *     scaling_a scaling_b             tensor, row, block_1x128, block_128x128 */
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
 /** The text of a problem, without defaults. Writes as tunedgemm_context_report(); 0 if invalid. */
 size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size);
@@ -208,18 +213,22 @@ typedef struct tunedgemm_buffers {
   const void* a TUNEDGEMM_ZERO;                                    /**< A. */
   const void* b TUNEDGEMM_ZERO;                                    /**< B. */
   const void* c TUNEDGEMM_ZERO;                                    /**< C. Not read if beta is 0. */
-  void* d TUNEDGEMM_ZERO;                /**< D; every element is written, and nothing else. */
-  const void* bias TUNEDGEMM_ZERO;       /**< The bias; ignored unless the problem has one. */
-  const float* scale_a TUNEDGEMM_ZERO;   /**< The scales of A; NULL for 1, unless per row. */
-  const float* scale_b TUNEDGEMM_ZERO;   /**< The scales of B; NULL for 1, unless per row. */
-  double alpha TUNEDGEMM_DEFAULT(1);     /**< Factor, in the accumulator's type (f64 for S32). */
-  double beta TUNEDGEMM_ZERO;            /**< Factor of C, likewise. */
-  float slope TUNEDGEMM_DEFAULT(0.01f);  /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
-  void* workspace TUNEDGEMM_ZERO;        /**< Optional; see tunedgemm_plan_workspace_bytes(). */
+  void* d TUNEDGEMM_ZERO;               /**< D; every element is written, and nothing else. */
+  const void* bias TUNEDGEMM_ZERO;      /**< The bias; ignored unless the problem has one. */
+  const float* scale_a TUNEDGEMM_ZERO;  /**< The scales of A; NULL for 1, if scaling_a is TENSOR. */
+  const float* scale_b TUNEDGEMM_ZERO;  /**< The scales of B; NULL for 1, if scaling_b is TENSOR. */
+  double alpha TUNEDGEMM_DEFAULT(1);    /**< Factor, in the accumulator's type (f64 for S32). */
+  double beta TUNEDGEMM_ZERO;           /**< Factor of C, likewise. */
+  float slope TUNEDGEMM_DEFAULT(0.01f); /**< Of TUNEDGEMM_ACTIVATION_LEAKY_RELU. */
+  void* workspace TUNEDGEMM_ZERO;       /**< Optional; see tunedgemm_plan_workspace_bytes(). */
   size_t workspace_bytes TUNEDGEMM_ZERO; /**< Its size; it is not used if it is too small. */
-  int64_t scale_stride_a TUNEDGEMM_ZERO; /**< From the scale of a row of A to the next; 0: 1. */
-  int64_t scale_stride_b TUNEDGEMM_ZERO; /**< From the scale of a column of B to the next; 0: 1. */
-  /** From the scales of one A to those of the next; 0: packed, or TUNEDGEMM_BROADCAST. */
+  /** From the scale of a row (or 128 rows) of A to the next; 0: packed, with blocks of the same row
+   * side by side; or TUNEDGEMM_BROADCAST. Likewise for the others. */
+  int64_t scale_stride_a TUNEDGEMM_ZERO;
+  int64_t scale_stride_b TUNEDGEMM_ZERO;   /**< The same for columns of B. */
+  int64_t scale_k_stride_a TUNEDGEMM_ZERO; /**< From a block of A to the next one along K; 0: 1. */
+  int64_t scale_k_stride_b TUNEDGEMM_ZERO; /**< The same for B. */
+  /** From the scales of one A to those of the next; 0: packed. */
   int64_t scale_batch_stride_a TUNEDGEMM_ZERO;
   int64_t scale_batch_stride_b TUNEDGEMM_ZERO; /**< The same for B. */
 } tunedgemm_buffers;

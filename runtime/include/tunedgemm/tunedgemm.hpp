@@ -154,12 +154,14 @@ struct CallOptions {
   const T* bias_per_column = nullptr;                           ///< N values, one for each column
   tunedgemm_activation activation = TUNEDGEMM_ACTIVATION_NONE;  ///< applied last
   float slope = 0.01f;                                          ///< of the leaky relu
-  const float* scale_a = nullptr;                               ///< null: 1, unless per row
-  const float* scale_b = nullptr;                               ///< null: 1, unless per row
+  const float* scale_a = nullptr;                               ///< null: 1, with SCALING_TENSOR
+  const float* scale_b = nullptr;                               ///< null: 1, with SCALING_TENSOR
   tunedgemm_scaling scaling_a = TUNEDGEMM_SCALING_TENSOR;       ///< what scale_a points to
   tunedgemm_scaling scaling_b = TUNEDGEMM_SCALING_TENSOR;       ///< what scale_b points to
   std::int64_t scale_stride_a = 0;                              ///< see Buffers, as the next ones
   std::int64_t scale_stride_b = 0;                              ///< from a column to the next
+  std::int64_t scale_k_stride_a = 0;                            ///< from a block to the next
+  std::int64_t scale_k_stride_b = 0;                            ///< likewise for B
   std::int64_t scale_batch_stride_a = 0;                        ///< from one A to the next
   std::int64_t scale_batch_stride_b = 0;                        ///< from one B to the next
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;     ///< of products and sums
@@ -243,6 +245,8 @@ Call call_of(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
                       .slope = options.slope,
                       .scale_stride_a = options.scale_stride_a,
                       .scale_stride_b = options.scale_stride_b,
+                      .scale_k_stride_a = options.scale_k_stride_a,
+                      .scale_k_stride_b = options.scale_k_stride_b,
                       .scale_batch_stride_a = options.scale_batch_stride_a,
                       .scale_batch_stride_b = options.scale_batch_stride_b}};
 }

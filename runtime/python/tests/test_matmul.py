@@ -82,6 +82,51 @@ def test_float8_has_a_scale_for_each_row(kind, order, m):
     assert (abs(out - exact) <= bound).all()
 
 
+K_OF_BLOCKS = 300  # the last block is short
+BLOCK_SCALES = {  # for m = 150 and n = 200
+    "1 x 128, 128 x 128": lambda: (draw_scales(150, 3), draw_scales(3, 2)),
+    "1 x 128 twice": lambda: (draw_scales(150, 3), draw_scales(3, 200)),
+    "128 x 128 twice": lambda: (draw_scales(2, 3), draw_scales(3, 2)),
+    "columns of scales": lambda: (draw_scales(3, 150).T, draw_scales(2, 3).T),
+    "padded": lambda: (draw_scales(4, 152).T[:150], draw_scales(2, 4).T),
+    "blocks and rows": lambda: (draw_scales(150, 3), draw_scales(1, 200)),
+    "blocks of one matrix": lambda: (None, draw_scales(3, 2)),
+}
+
+
+def expanded(scales, rows, columns):
+    """The scale of each element of a matrix; the blocks of a padded matrix end with it."""
+    factors = [
+        1 if extent == given else extent if given == 1 else 128
+        for extent, given in zip((rows, columns), scales.shape, strict=True)
+    ]
+    return numpy.kron(scales.astype("float64"), numpy.ones(factors))[:rows, :columns]
+
+
+@pytest.mark.parametrize("kind", BLOCK_SCALES)
+@pytest.mark.parametrize("order", ["row-major", "column-major"])
+def test_float8_has_scales_of_blocks(kind, order):
+    m, n, k = 150, 200, K_OF_BLOCKS
+    a, b = draw((m, k), "float8_e4m3fn"), draw((k, n), "float8_e4m3fn")
+    scale_a, scale_b = BLOCK_SCALES[kind]()
+    out = numpy.empty((m, n) if order == "row-major" else (n, m), "float32")
+    out = out if order == "row-major" else out.T
+    tunedgemm.matmul(a, b, out=out, scale_a=scale_a, scale_b=scale_b)
+    left = a.astype("float64") * (1 if scale_a is None else expanded(scale_a, m, k))
+    right = b.astype("float64") * expanded(scale_b, k, n)
+    assert (abs(out - left @ right) <= 1e-3 * (abs(left) @ abs(right))).all()
+
+
+def test_scales_of_blocks_say_what_is_wrong():
+    a, b = draw((150, 300), "float8_e4m3fn"), draw((300, 200), "float8_e4m3fn")
+    with pytest.raises(ValueError, match=r"row of a, \(150, 1\).*\(150, 3\).*\(2, 3\).*\(150, 2\)"):
+        tunedgemm.matmul(a, b, scale_a=draw_scales(150, 2))
+    with pytest.raises(ValueError, match=r"column of b, \(1, 200\).*\(3, 200\).*\(3, 2\)"):
+        tunedgemm.matmul(a, b, scale_b=draw_scales(200, 3))
+    with pytest.raises(tunedgemm.Error, match="numerics fast cannot scale blocks"):
+        tunedgemm.matmul(a, b, scale_a=draw_scales(150, 3), numerics="fast")
+
+
 def test_each_matrix_of_a_batch_has_its_scales():
     a, b = draw((3, 7, 16), "float8_e4m3fn"), draw((3, 16, 5), "float8_e4m3fn")
     scale_a, scale_b = draw_scales(3, 7, 1), draw_scales(1, 5)

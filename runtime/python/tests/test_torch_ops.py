@@ -116,6 +116,22 @@ def test_scaled_mm_with_a_scale_for_each_row(device, m):
     assert ((d - wide[0] @ wide[1]).abs() <= 1e-2 * (wide[0].abs() @ wide[1].abs())).all()
 
 
+def test_scaled_mm_with_scales_of_blocks(device):
+    a = draw(70, 300, device=device).to(torch.float8_e4m3fn)
+    b = draw(140, 300, device=device).to(torch.float8_e4m3fn).t()
+    scale_a = torch.exp2(
+        torch.randint(-8, 9, (3, 70), device=device).float()
+    ).t()  # cuBLASLt's form
+    scale_b = torch.exp2(torch.randint(-8, 9, (4, 2), device=device).float())  # padded along K
+    wide = (
+        a.double() * scale_a.double().repeat_interleave(128, 1)[:, :300],
+        b.double()
+        * scale_b.double().repeat_interleave(128, 0)[:300].repeat_interleave(128, 1)[:, :140],
+    )
+    d = OPS.scaled_mm(a, b, scale_a, scale_b, out_dtype=torch.float32)
+    assert ((d - wide[0] @ wide[1]).abs() <= 1e-3 * (wide[0].abs() @ wide[1].abs())).all()
+
+
 def layouts_of(x):
     """Tensors equal to x with other strides."""
     yield x

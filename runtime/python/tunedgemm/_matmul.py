@@ -52,11 +52,16 @@ def matmul(
     out_dtype: the element type of a new result. None: the type of a; float16 for float8, int32 for
         int8.
     c: an addend, which beta multiplies. None: out, if beta is not 0.
-    scale_a, scale_b: float32 on the same device, read by the kernel: one value; or, for float8, one
-        for each row of a, of shape (M, 1), and one for each column of b, (1, N), or batches of them,
-        with any strides.
+    scale_a, scale_b: float32 on the same device, read by the kernel: one value; or, for float8, a
+        matrix with any strides, or a batch of matrices, of one of the shapes
+
+                                           scale_a                     scale_b
+            one for each row or column     (M, 1)                      (1, N)
+            for 128 elements of it         (M, ceil(K/128))            (ceil(K/128), N)
+            for 128 x 128 elements         (ceil(M/128), ceil(K/128))  (ceil(K/128), ceil(N/128))
     slope: the negative slope of leaky_relu.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
+        The default is "ieee"; "fast", or "promoted" if there are scales of blocks.
     invariant: True: a row of the result has the same bits for every M, in every place, with every
         kernel of this GPU's architecture; a little slower for few rows.
     sm_limit: the SMs of the GPU that the kernel may use, beside others; 0: the context's limit.

@@ -124,8 +124,8 @@ def matmul(
     c: (M, N) or (batch, M, N), of the result's type: an addend, which beta multiplies.
     numerics: for float32 "ieee", "tf32" or "emulated"; for float8 "fast" or "promoted".
     invariant, sm_limit: as for tunedgemm.matmul().
-    scale_a, scale_b: float32, read by the kernel: one value; or, for float8, one for each row of a,
-        of shape (M, 1), and one for each column of b, (1, N), which serve the whole batch.
+    scale_a, scale_b: float32, read by the kernel, for the whole batch: one value; or, for float8, a
+        matrix as for tunedgemm.matmul().
     transpose_a, transpose_b: a is (K, M), b is (N, K). The kernel reads it without a copy;
         matmul(a, b.T) makes XLA copy b.
 

@@ -58,7 +58,7 @@ TEST_CASE("The layout of tunedgemm_problem is stable") {
 }
 
 TEST_CASE("The layout of tunedgemm_buffers is stable") {
-  STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 136);
+  STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 152);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, a) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, b) == 16);
@@ -74,8 +74,10 @@ TEST_CASE("The layout of tunedgemm_buffers is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, workspace_bytes) == 96);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_stride_a) == 104);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_stride_b) == 112);
-  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_a) == 120);
-  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_b) == 128);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_k_stride_a) == 120);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_k_stride_b) == 128);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_a) == 136);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_b) == 144);
 }
 
 TEST_CASE("The layout of tunedgemm_plan_info is stable") {

@@ -309,7 +309,7 @@ TEST_CASE("Scales of rows that cannot be used are named") {
     CHECK_THAT(reason([&](Call& c) { c.buffers.scale_a = scale(0x303c); }),
                ContainsSubstring("overlaps scale_a"));
     CHECK_THAT(reason([](Call& c) { c.buffers.scale_b = nullptr; }),
-               ContainsSubstring("pointer scale_b is null, but b's scaling is row"));
+               ContainsSubstring("pointer scale_b is null, but scaling_b is row"));
     CHECK_THAT(reason([](Call& c) { c.buffers.scale_stride_b = -2; }),
                ContainsSubstring("the stride of scale_b is -2 elements"));
     CHECK_THAT(reason([](Call& c) { c.buffers.scale_batch_stride_b = std::int64_t{1} << 55; }),
@@ -328,6 +328,43 @@ TEST_CASE("Scales of rows that cannot be used are named") {
             c.buffers.scale_batch_stride_b = TUNEDGEMM_BROADCAST;
           }).empty());
   }
+}
+
+TEST_CASE("Scales of blocks have a place along K") {
+  Call call(300, 200, 260, TUNEDGEMM_TYPE_E4M3);
+  call.problem.type_d = TUNEDGEMM_TYPE_F32;
+  call.problem.scaling_a = TUNEDGEMM_SCALING_BLOCK_1X128;
+  call.problem.scaling_b = TUNEDGEMM_SCALING_BLOCK_128X128;
+  const auto scale = [](int at) { return static_cast<const float*>(address(at)); };
+  call.buffers.a = address(0x100000);
+  call.buffers.b = address(0x200000);
+  call.buffers.d = address(0x300000);
+  call.buffers.scale_a = scale(0x400000);
+  call.buffers.scale_b = scale(0x500000);
+  const auto reason = [&](auto change) {
+    Call other = call;
+    change(other);
+    return reason_for(other, call);
+  };
+  CHECK(reason_for(call, call).empty());
+  CHECK_THAT(reason([](Call& c) { c.buffers.scale_a = nullptr; }),
+             ContainsSubstring("pointer scale_a is null, but scaling_a is block_1x128"));
+  CHECK_THAT(reason([](Call& c) { c.buffers.scale_k_stride_b = -2; }),
+             ContainsSubstring("the stride along K of scale_b is -2 elements"));
+  // 300 x 3 and 2 x 3 scales before D, packed or with the blocks of a column of B 10 apart.
+  CHECK(reason([&](Call& c) { c.buffers.scale_a = scale(0x300000 - 4 * 900); }).empty());
+  CHECK_THAT(reason([&](Call& c) { c.buffers.scale_a = scale(0x300004 - 4 * 900); }),
+             ContainsSubstring("overlaps scale_a"));
+  CHECK(reason([&](Call& c) { c.buffers.scale_b = scale(0x300000 - 4 * 6); }).empty());
+  const auto columns_of_scales = [&](int at) {
+    return reason([&](Call& c) {
+      c.buffers.scale_b = scale(at);
+      c.buffers.scale_stride_b = 1;
+      c.buffers.scale_k_stride_b = 10;
+    });
+  };
+  CHECK(columns_of_scales(0x300000 - 4 * 22).empty());
+  CHECK_THAT(columns_of_scales(0x300004 - 4 * 22), ContainsSubstring("overlaps scale_b"));
 }
 
 TEST_CASE("C is required only if it is read") {

@@ -90,6 +90,7 @@ TEST_CASE("Matrices tell the problem and the buffers") {
        .scale_b = &scale,
        .scaling_b = TUNEDGEMM_SCALING_ROW,
        .scale_stride_b = 7,
+       .scale_k_stride_b = 9,
        .scale_batch_stride_b = TUNEDGEMM_BROADCAST,
        .numerics = TUNEDGEMM_NUMERICS_IEEE,
        .batch = 2});
@@ -118,6 +119,8 @@ TEST_CASE("Matrices tell the problem and the buffers") {
   CHECK(problem.scaling_b == TUNEDGEMM_SCALING_ROW);
   CHECK(buffers.scale_stride_a == 0);
   CHECK(buffers.scale_stride_b == 7);
+  CHECK(buffers.scale_k_stride_a == 0);
+  CHECK(buffers.scale_k_stride_b == 9);
   CHECK(buffers.scale_batch_stride_a == 0);
   CHECK(buffers.scale_batch_stride_b == TUNEDGEMM_BROADCAST);
   CHECK(buffers.alpha == 3);

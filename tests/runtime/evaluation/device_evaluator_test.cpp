@@ -144,6 +144,13 @@ TEST_CASE("an incomplete epilogue is detected") {
   CHECK(passes(check(scaled, Flaw::kTakesNextScale)));
   scaled.scaling_a = Scaling::kRow;
   CHECK(is(check(scaled, Flaw::kTakesNextScale), Reason::kWrongResult));
+  scaled.numerics = Numerics::kPromoted;
+  scaled.scaling_a = Scaling::kBlock1x128;
+  scaled.scaling_b = Scaling::kBlock128x128;
+  CHECK(passes(check(scaled, Flaw::kNone)));
+  for (const Flaw flaw : {Flaw::kTakesNextScale, Flaw::kExchangesStrides, Flaw::kKeepsFirstScale}) {
+    CHECK(is(check(scaled, flaw), Reason::kWrongResult));
+  }
 }
 
 TEST_CASE("an element that is not written, or is NaN, is detected") {

@@ -15,7 +15,7 @@ Problem problem_of(Activation activation, DataType d = DataType::kF32) {
   return problem;
 }
 
-// Of an element whose product has a scale.
+// Of an element whose sum has a scale.
 double error(const reference::Bound& bound, double expected, double scale = 1) {
   return bound.absolute[0] + scale * bound.absolute[1] + scale * scale * bound.absolute[2] +
          bound.relative * std::abs(expected);

@@ -109,8 +109,9 @@ Problem random_class(const TypeCase& types, std::string_view layout, int variant
     problem.sm_limit = static_cast<std::int32_t>(1 + random() % 150);
   }
   if (is_fp8(problem.a.type)) {
-    problem.scaling_a = static_cast<Scaling>(random() % 2);
-    problem.scaling_b = static_cast<Scaling>(random() % 2);
+    const unsigned scalings = problem.numerics == Numerics::kPromoted ? 4 : 2;  // else no blocks
+    problem.scaling_a = static_cast<Scaling>(random() % scalings);
+    problem.scaling_b = static_cast<Scaling>(random() % scalings);
   }
   return canonical(problem);
 }

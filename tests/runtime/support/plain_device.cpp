@@ -40,6 +40,16 @@ double with_ten_bits(double value) {
   return static_cast<double>(__builtin_bit_cast(float, bits & 0xffffe000U));
 }
 
+double scale(const float* scales, Scaling scaling, std::int64_t first, std::int64_t row,
+             std::int64_t k, std::int64_t stride, std::int64_t k_stride) {
+  if (scales == nullptr) {
+    return 1;
+  }
+  const std::int64_t offset = first + row / rows_of_scale(scaling) * stride +
+                              (is_of_blocks(scaling) ? k / kScaledDepth * k_stride : 0);
+  return static_cast<double>(scales[scaling == Scaling::kTensor ? 0 : offset]);
+}
+
 }  // namespace
 
 double LoopKernel::sum(const Arguments& arguments, std::int64_t entry, std::int64_t m,
@@ -52,6 +62,16 @@ double LoopKernel::sum(const Arguments& arguments, std::int64_t entry, std::int6
   for (std::int64_t k = 0; k < k_end; ++k) {
     double a = element(arguments.a, problem_.a, entry, m, k);
     double b = element(arguments.b, problem_.b, entry, k, n);
+    const std::int64_t scaled_m = flaw_ == Flaw::kTakesNextScale ? (m + 1) % problem_.m : m;
+    std::int64_t stride_a = arguments.scale_stride_a, k_stride_a = arguments.scale_k_stride_a;
+    if (flaw_ == Flaw::kExchangesStrides) {
+      std::swap(stride_a, k_stride_a);
+    }
+    a *= scale(arguments.scale_a, problem_.scaling_a, entry * arguments.scale_batch_stride_a,
+               scaled_m, k, stride_a, k_stride_a);
+    b *= scale(arguments.scale_b, problem_.scaling_b, entry * arguments.scale_batch_stride_b, n,
+               flaw_ == Flaw::kKeepsFirstScale ? 0 : k, arguments.scale_stride_b,
+               arguments.scale_k_stride_b);
     if (flaw_ == Flaw::kRoundsInputs) {
       a = with_ten_bits(a);
       b = with_ten_bits(b);
@@ -72,9 +92,6 @@ int LoopKernel::run(const Launch& launch, const Arguments& arguments,
   }
   const ElementFormat& type = traits(problem_.d.type).format;
   const double alpha = flaw_ == Flaw::kForgetsAlpha ? 1 : arguments.alpha;
-  const auto scale = [](const float* scales, std::int64_t offset) {
-    return scales != nullptr ? static_cast<double>(scales[offset]) : 1;
-  };
   for (std::int64_t entry = 0; entry < problem_.batch; ++entry) {
     for (std::int64_t row = 0; row < problem_.m; ++row) {
       for (std::int64_t n = 0; n < problem_.n; ++n) {
@@ -83,12 +100,7 @@ int LoopKernel::run(const Launch& launch, const Arguments& arguments,
           continue;
         }
         const std::int64_t m = flaw_ == Flaw::kExchangesRows && row < 2 ? 1 - row : row;
-        const std::int64_t scaled_m = flaw_ == Flaw::kTakesNextScale ? (m + 1) % problem_.m : m;
-        double x = alpha * sum(arguments, entry, m, n) *
-                   scale(arguments.scale_a, entry * arguments.scale_batch_stride_a +
-                                                scaled_m * arguments.scale_stride_a) *
-                   scale(arguments.scale_b,
-                         entry * arguments.scale_batch_stride_b + n * arguments.scale_stride_b);
+        double x = alpha * sum(arguments, entry, m, n);
         if (problem_.beta != ScalarClass::kZero) {
           x += arguments.beta * element(arguments.c, problem_.c, entry, row, n);
         }

@@ -25,6 +25,8 @@ enum class Flaw {
   kForgetsBias,
   kForgetsAlpha,
   kTakesNextScale,    ///< that of the next row of A
+  kExchangesStrides,  ///< of the scales of A
+  kKeepsFirstScale,   ///< of each column of B, along K
   kRoundsInputs,      ///< to 10 bits of mantissa, as tf32 has
   kLeavesElementOut,  ///< the last element of D
   kGivesNan,          ///< in one element

@@ -12,7 +12,7 @@ namespace {
 using namespace tunedgemm::internal;
 using namespace tunedgemm::internal::cublaslt;
 
-constexpr int kScaleOfA = 17, kScaleOfB = 18;
+constexpr int kScaleOfA = 17, kScaleOfB = 18, kScaleModeA = 31, kScaleModeB = 32;
 constexpr Status kNotSupported = 15;
 
 FakeCall last_call;
@@ -98,7 +98,9 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation operation, Layout a, Lay
   last_call.preference = get(preference);
   last_call.layouts = {get(a), get(b), get(c), get(d)};
   *returned = 0;
-  if (last_call.operation.contains(kScaleOfA) || last_call.operation.contains(kScaleOfB)) {
+  const auto& operation_set = last_call.operation;
+  const bool has_scales = operation_set.contains(kScaleOfA) || operation_set.contains(kScaleOfB);
+  if (has_scales && !(operation_set.contains(kScaleModeA) && operation_set.contains(kScaleModeB))) {
     return kNotSupported;
   }
   for (; *returned < requested && *returned < 2; ++*returned) {

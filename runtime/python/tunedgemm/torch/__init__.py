@@ -15,8 +15,8 @@ Importing this module defines the operators, which C++ implements:
     linear(input, weight, bias=None, activation="none", *, out_dtype=None)
         act(input @ weight.T + bias), input with any leading dimensions
     scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True)
-        (scale_a * a) @ (b * scale_b) + bias of float8 matrices; scales of one float32, or of one
-        for each row of a, of shape (M, 1), and for each column of b, (1, N)
+        (scale_a * a) @ (b * scale_b) + bias of float8 matrices; the shapes of scales as those of
+        tunedgemm.matmul(); scales of blocks ignore use_fast_accum
     tuned_linear(input, weight, bias=None, policy="fail")
         linear if the policy finds a kernel, else torch.nn.functional.linear
 
