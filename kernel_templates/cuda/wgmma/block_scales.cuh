@@ -38,7 +38,8 @@ struct BlockFactors {
                                        int k) {
     static_assert(kColumns <= 128, "more columns may have more than two scales");
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const int last_m = static_cast<int>(arguments.m) - 1, last_n = static_cast<int>(arguments.n) - 1;
+    const int last_m = static_cast<int>(arguments.m) - 1,
+              last_n = static_cast<int>(arguments.n) - 1;
     const auto of_column = [&](int n) {
       return scaled_b(arguments, batch_index, k, min(n, last_n), 1.0f);
     };
