@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernel_templates/base/division.h"
 #include "kernel_templates/base/sha256.h"
 #include "kernel_templates/problem/problem_fields.h"
 #include "kernel_templates/problem/problem_grammar.h"
@@ -58,9 +59,7 @@ std::string why_not_numerics(const Problem& problem) {
 }
 
 std::string why_not_scaling(const Problem& problem) {
-  const bool one_factor =
-      problem.scaling_a == Scaling::kTensor && problem.scaling_b == Scaling::kTensor;
-  if (!one_factor && !is_fp8(problem.a.type)) {
+  if (!has_one_scale_each(problem) && !is_fp8(problem.a.type)) {
     return "the scales of " + std::string(name(problem.a.type)) +
            " inputs are one value for each matrix; only fp8 has more";
   }
@@ -285,6 +284,14 @@ std::string why_not(const Problem& problem) {
   return why_not_batch_of_d(problem);
 }
 
+ScaleCounts scale_counts(Scaling scaling, std::int64_t extent, std::int64_t k) noexcept {
+  if (scaling == Scaling::kTensor) {
+    return {};
+  }
+  return {ceil_divide(extent, rows_of_scale(scaling)),
+          is_of_blocks(scaling) ? ceil_divide(k, kScaledDepth) : 1};
+}
+
 Problem transposed(const Problem& problem) {
   Problem same = problem;
   std::swap(same.m, same.n);
@@ -353,7 +360,7 @@ std::string epilogue_text(const Problem& problem) {
     text += text.empty() ? "" : " ";
     text += word;
   };
-  if (problem.scaling_a != Scaling::kTensor || problem.scaling_b != Scaling::kTensor) {
+  if (!has_one_scale_each(problem)) {
     add("scales/" + std::string(name(problem.scaling_a)) + "·" +
         std::string(name(problem.scaling_b)));
   }

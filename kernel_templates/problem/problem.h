@@ -85,6 +85,17 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
+/// How many scales A or B of one batch index has.
+struct ScaleCounts {
+  std::int64_t rows = 1;    ///< or groups of rows; for B, of columns
+  std::int64_t blocks = 1;  ///< along K
+};
+/// `extent` is M for A and N for B.
+ScaleCounts scale_counts(Scaling scaling, std::int64_t extent, std::int64_t k) noexcept;
+/// Whether neither A nor B has more than one scale.
+inline bool has_one_scale_each(const Problem& problem) {
+  return problem.scaling_a == Scaling::kTensor && problem.scaling_b == Scaling::kTensor;
+}
 /// Whether the scales of A or of B change along K.
 inline bool has_block_scales(const Problem& problem) {
   return is_of_blocks(problem.scaling_a) || is_of_blocks(problem.scaling_b);

@@ -7,8 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "kernel_templates/base/division.h"
-
 namespace tunedgemm::internal {
 namespace {
 
@@ -83,14 +81,15 @@ struct Scales {
   std::string_view name;  // of the caller's operand
   const float* first = nullptr;
   Scaling scaling{};
-  std::int64_t rows = 1, blocks = 1, stride = 0, k_stride = 0, batch_stride = 0;
+  ScaleCounts counts;
+  std::int64_t stride = 0, k_stride = 0, batch_stride = 0;
 
   // Precondition: why_not_scales() is empty.
   std::int64_t bytes(std::int64_t batch) const {
-    const std::int64_t last =
-        scaling == Scaling::kTensor
-            ? 0
-            : (rows - 1) * stride + (blocks - 1) * k_stride + (batch - 1) * batch_stride;
+    const std::int64_t last = scaling == Scaling::kTensor
+                                  ? 0
+                                  : (counts.rows - 1) * stride + (counts.blocks - 1) * k_stride +
+                                        (batch - 1) * batch_stride;
     return (last + 1) * static_cast<std::int64_t>(sizeof *first);
   }
 };
@@ -110,15 +109,14 @@ std::array<Scales, 2> scales_of(const Plan& plan, const tunedgemm_buffers& buffe
     scales.name = of_b ? "scale_b" : "scale_a";
     scales.first = of_b ? buffers.scale_b : buffers.scale_a;
     scales.scaling = scaling;
-    scales.rows = ceil_divide(extent, rows_of_scale(scaling));
-    scales.blocks = is_of_blocks(scaling) ? ceil_divide(plan.problem->k, kScaledDepth) : 1;
+    scales.counts = scale_counts(scaling, extent, plan.problem->k);
     scales.stride =
-        stride_of(of_b ? buffers.scale_stride_b : buffers.scale_stride_a, scales.blocks);
+        stride_of(of_b ? buffers.scale_stride_b : buffers.scale_stride_a, scales.counts.blocks);
     scales.k_stride = stride_of(of_b ? buffers.scale_k_stride_b : buffers.scale_k_stride_a, 1);
     scales.batch_stride =
         stride_of(of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a,
-                  std::max(wrapping_product(scales.rows, scales.stride),
-                           wrapping_product(scales.blocks, scales.k_stride)));
+                  std::max(wrapping_product(scales.counts.rows, scales.stride),
+                           wrapping_product(scales.counts.blocks, scales.k_stride)));
     return scales;
   };
   return {make(plan.swapped, plan.problem->scaling_a, plan.problem->m),
@@ -138,8 +136,8 @@ std::string why_not_scales(const Scales& scales, std::int64_t batch) {
            std::string(internal::name(scales.scaling));
   }
   for (const auto& [what, stride, steps] :
-       {std::tuple("stride", scales.stride, scales.rows),
-        std::tuple("stride along K", scales.k_stride, scales.blocks),
+       {std::tuple("stride", scales.stride, scales.counts.rows),
+        std::tuple("stride along K", scales.k_stride, scales.counts.blocks),
         std::tuple("batch stride", scales.batch_stride, batch)}) {
     if (stride < 0 || stride > kMostBytes / std::max<std::int64_t>(steps, 1) / 8) {
       return "the " + std::string(what) + " of " + name + " is " + std::to_string(stride) +
@@ -237,9 +235,8 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
   const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
   const bool c = !plan.reads_c || buffers.c != nullptr;
   const bool bias = plan.problem->bias == Bias::kNone;  // else why_not_buffers checks it
-  const bool scales = buffers.scale_a == nullptr && buffers.scale_b == nullptr &&
-                      plan.problem->scaling_a == Scaling::kTensor &&
-                      plan.problem->scaling_b == Scaling::kTensor;
+  const bool scales =
+      buffers.scale_a == nullptr && buffers.scale_b == nullptr && has_one_scale_each(plan.problem);
   const bool apart =
       !(plan.reads_inputs && (ranges_overlap(buffers.d, plan.d_bytes, buffers.a, plan.a_bytes) ||
                               ranges_overlap(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&

@@ -66,26 +66,23 @@ Scalars scalars_for(const Problem& problem) {
   return scalars;
 }
 
-// The scales of A or of B, and how many there are in each direction.
-struct Scales {
+// The scales of A or of B. One scale serves the whole batch.
+struct Scales : ScaleCounts {
+  Scales(const Problem& problem, Scaling scaling_of_operand, std::int64_t extent)
+      : ScaleCounts(scale_counts(scaling_of_operand, extent, problem.k)),
+        scaling(scaling_of_operand),
+        batch(scaling == Scaling::kTensor ? 1 : problem.batch) {}
+
   Scaling scaling;
-  std::int64_t rows, blocks, batch;  // all 1 if there is one scale for the batch
+  std::int64_t batch;
 
   std::int64_t count() const { return rows * blocks * batch; }
 };
-
-Scales scales_of(const Problem& problem, Scaling scaling, std::int64_t extent) {
-  if (scaling == Scaling::kTensor) {
-    return {scaling, 1, 1, 1};
-  }
-  return {scaling, ceil_divide(extent, rows_of_scale(scaling)),
-          is_of_blocks(scaling) ? ceil_divide(problem.k, kScaledDepth) : 1, problem.batch};
-}
 Scales scales_of_a(const Problem& problem) {
-  return scales_of(problem, problem.scaling_a, problem.m);
+  return {problem, problem.scaling_a, problem.m};
 }
 Scales scales_of_b(const Problem& problem) {
-  return scales_of(problem, problem.scaling_b, problem.n);
+  return {problem, problem.scaling_b, problem.n};
 }
 
 // Neighbours along K are near each other in the scales of B and far apart in those of A, so that a

@@ -216,8 +216,7 @@ std::unique_ptr<DeviceMemory> copy_scales(Device& device, const reference::Scale
   if (scaling == Scaling::kTensor) {
     return nullptr;
   }
-  const std::int64_t rows = ceil_divide(extent, rows_of_scale(scaling));
-  const std::int64_t blocks = is_of_blocks(scaling) ? ceil_divide(k, kScaledDepth) : 1;
+  const auto [rows, blocks] = scale_counts(scaling, extent, k);
   const bool k_is_near = scaling == Scaling::kBlock128x128;
   const std::int64_t padded = round_up(blocks, 4);
   std::vector<float> values(static_cast<std::size_t>(rows * padded));

@@ -17,6 +17,7 @@ using namespace tunedgemm::internal;
 constexpr Scaling kScalingA = static_cast<Scaling>(SCALING_A);
 constexpr Scaling kScalingB = static_cast<Scaling>(SCALING_B);
 constexpr bool kHasBlocksA = is_of_blocks(kScalingA), kHasBlocksB = is_of_blocks(kScalingB);
+constexpr bool kHasBlockScales = kHasBlocksA || kHasBlocksB;
 constexpr int kRowsOfScaleA = rows_of_scale(kScalingA);
 constexpr int kColumnsOfScaleB = rows_of_scale(kScalingB);
 

@@ -106,7 +106,7 @@ constexpr mma::Shape kShape{.block_m = BLOCK_M,
                             .accumulator_bytes = sizeof(Accumulator),
                             .alignment_a = kAlignA,
                             .alignment_b = kAlignB,
-                            .has_block_scales = kHasBlocksA || kHasBlocksB,
+                            .has_block_scales = kHasBlockScales,
                             .products = kEmulates            ? mma::Products::kEmulated
                                         : kConvertsToF16     ? mma::Products::kAsF16
                                         : kElementBytes == 4 ? mma::Products::kTf32
@@ -327,7 +327,6 @@ static_assert(sizeof(Accumulators) / 4 == kShape.accumulator_registers() &&
 
 // The factors of the sums of a k tile, for the rows and columns of a lane's accumulators. Rows and
 // columns outside D take those of the last ones.
-constexpr bool kScalesBlocks = kHasBlocksA || kHasBlocksB;
 struct BlockFactors {
   f32 rows[kBlocksM][2], columns[kBlocksN][4];
 
@@ -373,7 +372,7 @@ __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
 #pragma unroll
     for (int index = 0; index < 2 * kBlocksN; ++index) {
       const int n = m % 2 == 0 ? index : 2 * kBlocksN - 1 - index;
-      if (!kEmulates && !kScalesBlocks) {
+      if (!kEmulates && !kHasBlockScales) {
         multiply_operands(a, b[n / 2], n % 2, accumulators[m][n]);
         continue;
       }
@@ -381,7 +380,7 @@ __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
       multiply_operands(a, b[n / 2], n % 2, step_accumulators);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if constexpr (kScalesBlocks) {
+        if constexpr (kHasBlockScales) {
           multiply_add(factors.at(m, n, i), step_accumulators[i], accumulators[m][n][i]);
         } else {
           add(step_accumulators[i], accumulators[m][n][i]);
@@ -498,7 +497,7 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
   char* stage = shared;
   fragments[0].load(stage, origin, 0);
   for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
-    if constexpr (kScalesBlocks) {
+    if constexpr (kHasBlockScales) {
       factors.load(arguments, work, origin, work.k0 + static_cast<long long>(k_tile) * kBlockK);
     }
 #pragma unroll

@@ -87,7 +87,7 @@ constexpr wgmma::Shape kShape{WGMMA_KNOBS(WGMMA_KNOB, WGMMA_NONE).element_bytes 
                               .b_is_k_major = kOrderB == Order::kColumnMajor,
                               .accumulates_integers = kAccumulatorIsInteger,
                               .promotes = kNumerics == Numerics::kPromoted,
-                              .has_block_scales = kHasBlocksA || kHasBlocksB,
+                              .has_block_scales = kHasBlockScales,
                               .scales_columns = kScalingB == Scaling::kBlock1x128,
                               .reads_c = kReadC,
                               .reads_bias = kBias != Bias::kNone};

@@ -190,7 +190,6 @@ struct CollectiveMainloop {
   //
   // The steps of a round are unrolled. A round has an even number of them, so that a step finds its
   // partial sums in the same registers in all rounds.
-  static constexpr bool kScalesBlocks = kHasBlocksA || kHasBlocksB;
   static constexpr int kPartColumns = kShape.part_columns();
   static constexpr int kParts = kShape.block_n / kPartColumns;
   static constexpr int kStepsOfTile = kRowBlocks * kParts;
@@ -280,7 +279,7 @@ struct CollectiveMainloop {
   __device__ __forceinline__ BlockFactors finish_step(int step, const WorkTile& work,
                                                       PromotedTile& tile, PartialSums& sums) const {
     BlockFactors factors{};
-    if constexpr (kScalesBlocks) {
+    if constexpr (kHasBlockScales) {
       factors.load(arguments, work.batch_index,
                    work.m0 + first_row + row_block_of(step) * wgmma::kRowBlock,
                    work.n0 + column_of(step), tile.k);
@@ -300,7 +299,7 @@ struct CollectiveMainloop {
     Accumulator* const of_step = &accumulators[row_block_of(step)][column_of(step) / 2];
 #pragma unroll
     for (int i = 0; i < kPartColumns / 2; ++i) {
-      multiply_add(kScalesBlocks ? factors.of_sum(i) : 1, sums[i], of_step[i]);
+      multiply_add(kHasBlockScales ? factors.of_sum(i) : 1, sums[i], of_step[i]);
     }
     // Otherwise the compiler may move an addition behind the next step's wgmma, and serialize them.
     fence_registers(accumulators[row_block_of(step)]);
