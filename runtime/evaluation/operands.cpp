@@ -21,8 +21,8 @@ constexpr std::int64_t kMostAlignment = 16;
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
-// Elements from a scale to the next one: more than 1, so that a kernel that ignores the stride
-// computes a wrong result.
+// Elements from a scale to the next one, if there are gaps: more than 1, so that a kernel that
+// ignores the stride computes a wrong result.
 constexpr std::int64_t kScaleStride = 2;
 
 // The standard deviation of a product of two values that are uniform in [-128, 127].
@@ -86,14 +86,17 @@ Scales scales_of_b(const Problem& problem) {
 }
 
 // Neighbours along K are near each other in the scales of B and far apart in those of A, so that a
-// kernel that takes the strides of one for the other's computes a wrong result.
+// kernel that takes the strides of one for the other's computes a wrong result. Scales of blocks
+// follow each other if kernels can then read them as vectors, as PyTorch's and cuBLASLt's do; other
+// scales have gaps between them.
 reference::ScaleInput scale_input(const Problem& problem, const Scales& scales, bool k_is_near,
                                   std::uint64_t seed) {
   reference::Strides strides{};
   if (scales.scaling != Scaling::kTensor) {
-    strides = {kScaleStride * (k_is_near ? scales.blocks : 1),
-               kScaleStride * (k_is_near ? 1 : scales.rows),
-               kScaleStride * scales.rows * scales.blocks};
+    const bool are_dense = is_of_blocks(scales.scaling) && scales.rows % 4 == 0;
+    const std::int64_t step = are_dense ? 1 : kScaleStride;
+    strides = {step * (k_is_near ? scales.blocks : 1), step * (k_is_near ? 1 : scales.rows),
+               step * scales.rows * scales.blocks};
     strides.column = is_of_blocks(scales.scaling) ? strides.column : 0;
   }
   return {{traits(DataType::kF32).format, distribution_of_scale(problem, scales.scaling),

@@ -42,6 +42,12 @@ __device__ __forceinline__ void arrive_expect_tx(unsigned barrier, int bytes) {
                : "memory");
 }
 
+// cp.async.mbarrier.arrive: arrives when the copies that this thread has started with cp.async have
+// been written.
+__device__ __forceinline__ void arrive_after_copies(unsigned barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 // st.async ("Data Movement and Conversion Instructions"): stores a 32-bit value to any CTA of the
 // cluster. The store counts as a copy of 4 bytes on `barrier`, a barrier of that CTA.
 __device__ __forceinline__ void store_remote(unsigned remote, int value, unsigned barrier) {

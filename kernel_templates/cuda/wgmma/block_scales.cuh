@@ -1,21 +1,100 @@
-// The scales of blocks, which change along K, where a thread needs them: with its partial sums of a
-// k tile. They are read from memory as they are, in any layout.
+// The scales of blocks, which change along K. Those of a stage's tiles are copied to shared memory
+// from any layout. The consumers multiply the sums of a k tile by them.
 #pragma once
 
 #include "../common/arguments.cuh"
 #include "../common/scaling.cuh"
+#include "../ptx/cp_async.cuh"
+#include "../ptx/data_movement.cuh"
+#include "pipeline.cuh"
 #include "shape.h"
 #include "tile_scheduler.cuh"
 
 using namespace tunedgemm::internal;
 
+// The scales of B for the columns of a tile: one each or, if 128 columns have a scale, at most
+// three. Then the first one is that of `columns_of_first` columns, the last one that of the last.
+constexpr bool kPerColumn = kScalingB == Scaling::kBlock1x128;
+__device__ __forceinline__ int columns_of_first_scale(const WorkTile& work) {
+  return kColumnsOfScaleB - work.n0 % kColumnsOfScaleB;
+}
+
+// The copies of one of kCopyingThreads threads, k tile by k tile. Rows and columns outside D get
+// the scales of others. Scales of rows that follow each other are copied four at a time: the copies
+// share the bandwidth of shared memory with the tensor cores.
+constexpr int kCopyingThreads = 32 * wgmma::kCompletingWarps;
+template <wgmma::Shape kShape>
+struct BlockScaleCopies {
+  static constexpr int kRows = kHasBlocksA ? kShape.block_m : 0;
+  static constexpr int kColumns = !kHasBlocksB ? 0 : kPerColumn ? kShape.block_n : 3;
+  static constexpr int kVector = 4;
+
+  const Arguments& arguments;
+  int thread;
+  bool copies_vectors =
+      kScalingA == Scaling::kBlock1x128 && arguments.scale_stride_a == 1 &&
+      arguments.m % kVector == 0 && arguments.scale_k_stride_a % kVector == 0 &&
+      arguments.scale_batch_stride_a % kVector == 0 &&
+      reinterpret_cast<unsigned long long>(arguments.scale_a) % (kVector * sizeof(float)) == 0;
+  const float* row[wgmma::divided_up(kRows, kCopyingThreads) + 1];  // C++ has no empty array
+  const float* column[wgmma::divided_up(kColumns, kCopyingThreads) + 1];
+
+  __device__ __forceinline__ void begin(const WorkTile& work) {
+    const int k = work.first_k_tile * kShape.block_k, vector = copies_vectors ? kVector : 1;
+#pragma unroll
+    for (int i = 0; i * kCopyingThreads < kRows; ++i) {
+      const int m = min(work.m0 + (i * kCopyingThreads + thread) * vector,
+                        static_cast<int>(arguments.m) - vector);
+      row[i] = arguments.scale_a + offset_scale_a(arguments, work.batch_index, m, k);
+    }
+#pragma unroll
+    for (int i = 0; i * kCopyingThreads < kColumns; ++i) {
+      const int index = i * kCopyingThreads + thread;
+      const int column_of_tile = kPerColumn   ? index
+                                 : index == 0 ? 0
+                                 : index == 1
+                                     ? min(columns_of_first_scale(work), kShape.block_n - 1)
+                                     : kShape.block_n - 1;
+      const int n = min(work.n0 + column_of_tile, static_cast<int>(arguments.n) - 1);
+      column[i] = arguments.scale_b + offset_scale_b(arguments, work.batch_index, k, n);
+    }
+  }
+
+  // Starts the copies for the next k tile.
+  __device__ __forceinline__ void copy(const SharedMemory<kShape>& shared, int stage) {
+    if (copies_vectors) {
+      if (kVector * thread < kRows) {
+        copy_16_bytes(shared.scales_a(stage) + 4 * kVector * thread, row[0]);
+      }
+      row[0] += arguments.scale_k_stride_a;
+    } else {
+      copy_each<kRows>(shared.scales_a(stage), row, arguments.scale_k_stride_a);
+    }
+    copy_each<kColumns>(shared.scales_b(stage), column, arguments.scale_k_stride_b);
+    arrive_after_copies(shared.full(stage));
+  }
+
+  template <int kCount>
+  __device__ __forceinline__ void copy_each(unsigned to, const float** from,
+                                            long long stride) const {
+#pragma unroll
+    for (int i = 0; i * kCopyingThreads < kCount; ++i) {
+      const int index = i * kCopyingThreads + thread;
+      if (index < kCount) {
+        copy_4_bytes(to + 4 * index, from[i]);
+      }
+      from[i] += stride;
+    }
+  }
+};
+
 // The factors of partial sums of 64 x kColumns elements, for the rows and columns of a thread
-// (ptx/wgmma.cuh): those of its two rows, times those of its columns. 128 columns or fewer have at
-// most two scales of 128 columns each, and the first `columns_of_first` columns have the first one.
-template <int kColumns>
+// (ptx/wgmma.cuh): those of its two rows, times those of its columns. kHasOne: if 128 columns have
+// a scale, all have the first one.
+template <int kColumns, bool kHasOne>
 struct BlockFactors {
-  static constexpr bool kPerColumn = kScalingB == Scaling::kBlock1x128;
-  static constexpr int kOfColumns = kPerColumn ? kColumns / 4 : 2;
+  static constexpr int kOfColumns = kPerColumn ? kColumns / 4 : kHasOne ? 1 : 3;
+  static_assert(kColumns <= 2 * kScaledDepth, "more columns may have more than three scales");
 
   float rows[2];
   float columns[kOfColumns];
@@ -26,39 +105,28 @@ struct BlockFactors {
     const float row = rows[i / 2 % 2];
     if constexpr (kPerColumn) {
       return row * columns[i / 4 * 2 + i % 2];
+    } else if constexpr (kHasOne) {
+      return row * columns[0];
     } else {
-      const float first = row * columns[0], second = row * columns[1];
-      return i / 4 * 8 < columns_of_first ? first : second;
+      const int column = i / 4 * 8;
+      const bool is_beyond = column >= kColumnsOfScaleB;  // then the first scale is not its own
+      const float first = row * columns[is_beyond], second = row * columns[1 + is_beyond];
+      return column - kColumnsOfScaleB * is_beyond < columns_of_first ? first : second;
     }
   }
 
-  // Loads the factors of rows from m0 and columns from n0 on. Rows and columns outside D take those
-  // of the last ones.
-  __device__ __forceinline__ void load(const Arguments& arguments, int batch_index, int m0, int n0,
-                                       int k) {
-    static_assert(kColumns <= 128, "more columns may have more than two scales");
+  // Loads the factors. `scales_a` begins with the scale of the first row.
+  __device__ __forceinline__ void load(unsigned scales_a, unsigned scales_b) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const int last_m = static_cast<int>(arguments.m) - 1,
-              last_n = static_cast<int>(arguments.n) - 1;
-    const auto of_column = [&](int n) {
-      return scaled_b(arguments, batch_index, k, min(n, last_n), 1.0f);
-    };
+    const auto load = [](unsigned from) { return __uint_as_float(load_shared(from)); };
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int m = m0 + 16 * warp + lane / 4 + 8 * i;
-      rows[i] = scaled_a(arguments, batch_index, min(m, last_m), k, 1.0f);
+      rows[i] = kHasBlocksA ? load(scales_a + 4 * (16 * warp + lane / 4 + 8 * i)) : 1;
     }
-    if constexpr (kPerColumn) {
-      int n = n0 + lane % 4 * 2;
-      asm volatile("" : "+r"(n));  // otherwise all addresses would be kept in registers
 #pragma unroll
-      for (int i = 0; i < kOfColumns; ++i) {
-        columns[i] = of_column(n + i / 2 * 8 + i % 2);
-      }
-    } else {
-      columns_of_first = kColumnsOfScaleB - n0 % kColumnsOfScaleB;
-      columns[0] = of_column(n0);
-      columns[1] = of_column(n0 + columns_of_first);
+    for (int i = 0; i < kOfColumns; ++i) {
+      const int index = kPerColumn ? lane % 4 * 2 + i / 2 * 8 + i % 2 : i;
+      columns[i] = kHasBlocksB ? load(scales_b + 4 * index) : 1;
     }
   }
 };

@@ -128,24 +128,9 @@ static_assert(THREADS == kShape.threads(), "THREADS must be 128 a warpgroup");
 static_assert(
     SHARED_BYTES == kShape.shared_bytes(),
     "SHARED_BYTES must be stages * block_k * (block_m + block_n) elements (MN-major: whole "
-    "128 bytes of them), 8 KiB * epilogue_stages a consumer and 1 KiB");
+    "128 bytes of them), 8 KiB * epilogue_stages a consumer, the scales of blocks and 1 KiB");
 
-// The width of an instruction: block_n, or the half of it that shape.h calls a part.
-#if NUMERICS == 4 && (!defined(IN_FLIGHT) || IN_FLIGHT == 1) && BLOCK_N > 128
-#if BLOCK_N == 144
-#define WIDTH 72
-#elif BLOCK_N == 160
-#define WIDTH 80
-#elif BLOCK_N == 176
-#define WIDTH 88
-#else
-#define WIDTH 96
-#endif
-#else
-#define WIDTH BLOCK_N
-#endif
-static_assert(WIDTH == kShape.part_columns(), "WIDTH must be the columns of a part");
-DEFINE_WGMMA(WIDTH, ORDER_A, NOT_OF(ORDER_B))  // row-major A and column-major B are K-major
+DEFINE_WGMMA(BLOCK_N, ORDER_A, NOT_OF(ORDER_B))  // row-major A and column-major B are K-major
 
 using Scheduler = TileScheduler<kShape, kRasterization>;
 constexpr int kClusterSize = kShape.cluster_size();
@@ -232,24 +217,37 @@ __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, co
   }
 }
 
-// A warp transposes its part of every tile whose order wgmma does not accept.
-__device__ __forceinline__ void transpose_tiles(const SharedMemory<kShape>& shared,
-                                                const Scheduler& scheduler, int warp) {
+// The other warps of the producer's warpgroup complete every stage: they copy the scales of blocks,
+// and transpose the tiles whose order wgmma does not accept.
+__device__ __forceinline__ void complete_stages(const Arguments& arguments,
+                                                const SharedMemory<kShape>& shared,
+                                                const Scheduler& scheduler, int thread) {
   PipelineState<kShape.stages> state;
+  BlockScaleCopies<kShape> scales{arguments, thread};
   for (int index = scheduler.first; index < scheduler.count; index += scheduler.stride) {
-    const int k_tiles = scheduler.work_tile(index).k_tiles;
-    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-      wait(shared.loaded(state.stage), state.phase);
-      if constexpr (kShape.transposes_a()) {
-        transpose_tile(kShape.loaded_tile_a(), shared.a(state.stage), warp, wgmma::kTransposeWarps);
+    const WorkTile work = scheduler.work_tile(index);
+    scales.begin(work);
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+      if constexpr (kHasBlockScales) {
+        wait(shared.empty(state.stage), state.phase ^ 1);
+        scales.copy(shared, state.stage);
       }
-      if constexpr (kShape.transposes_b()) {
-        transpose_tile(kShape.loaded_tile_b(), shared.b(state.stage), warp, wgmma::kTransposeWarps);
-      }
-      fence_async_proxy();
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        arrive(shared.full(state.stage));
+      if constexpr (kShape.transposes()) {
+        wait(shared.loaded(state.stage), state.phase);
+        if constexpr (kShape.transposes_a()) {
+          transpose_tile(kShape.loaded_tile_a(), shared.a(state.stage), thread / 32,
+                         wgmma::kCompletingWarps);
+        }
+        if constexpr (kShape.transposes_b()) {
+          transpose_tile(kShape.loaded_tile_b(), shared.b(state.stage), thread / 32,
+                         wgmma::kCompletingWarps);
+        }
+        fence_async_proxy();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) {
+          arrive(shared.full(state.stage));
+        }
       }
       state.advance();
     }
@@ -440,8 +438,9 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
     if (threadIdx.x < 32 && elect_one()) {
       wait_for_previous_kernels();
       produce(arguments, a, b, shared, scheduler);
-    } else if (kShape.transposes() && threadIdx.x >= 32) {
-      transpose_tiles(shared, scheduler, threadIdx.x / 32 - 1);
+    } else if ((kHasBlockScales || kShape.transposes()) && threadIdx.x >= 32) {
+      wait_for_previous_kernels();
+      complete_stages(arguments, shared, scheduler, threadIdx.x - 32);
     }
   } else {
     if (kShape.consumers > 1) {

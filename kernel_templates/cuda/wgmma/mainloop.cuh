@@ -42,7 +42,7 @@ struct CollectiveMainloop {
   static constexpr int kRowBlocks = kShape.row_blocks();
   static constexpr int kSteps = kShape.bytes_along_k() / wgmma::kStepBytes;  // of a k tile
   static constexpr wgmma::SharedTile kTileA = kShape.tile_a(), kTileB = kShape.tile_b();
-  using Wgmma = ::Wgmma<TypeA, TypeB, kShape.part_columns()>;
+  using Wgmma = ::Wgmma<TypeA, TypeB, kShape.block_n>;
   using Accumulators = ::Accumulators<kShape>;
   using RowBlockAccumulators = ::RowBlockAccumulators<kShape>;
 
@@ -181,128 +181,97 @@ struct CollectiveMainloop {
   // ---- Promoted accumulators --------------------------------------------------------------------
   // The tensor cores add fp8 products with less precision than f32, and scales of blocks change
   // along K. Therefore they sum only one k tile, and these partial sums are then added to the f32
-  // accumulators. A step is a row block, or one of two parts of its columns, of a k tile. With
-  // in_flight=1 there are partial sums for two steps, and those of one are added while the tensor
-  // cores compute the other's:
+  // accumulators. A step is a row block of a k tile. With in_flight=0, each step is added before
+  // the next one starts; meanwhile the tensor cores compute for another consumer. With
+  // in_flight=1, there are two sets of partial sums, and a round of several k tiles overlaps:
   //
-  //     tensor cores | k tile 0, part 0 | k tile 0, part 1 | k tile 1, part 0 | ...
-  //     FMA                             | k tile 0, part 0 | k tile 0, part 1 | ...
+  //     tensor cores | step 0 | step 1 | step 2 | ...
+  //     FMA                   | step 0 | step 1 | ...
   //
-  // The steps of a round are unrolled. A round has an even number of them, so that a step finds its
-  // partial sums in the same registers in all rounds.
-  static constexpr int kPartColumns = kShape.part_columns();
-  static constexpr int kParts = kShape.block_n / kPartColumns;
-  static constexpr int kStepsOfTile = kRowBlocks * kParts;
-  static constexpr int kTilesOfRound = kStepsOfTile % 2 == 0 ? 1 : 2;
-  static constexpr int kStepsOfRound = kTilesOfRound * kStepsOfTile;
-  using PartialSums = Accumulator[kPartColumns / 2];
-  using BlockFactors = ::BlockFactors<kPartColumns>;
-
-  // The k tile whose partial sums are added next.
-  struct PromotedTile {
-    int stage, k;
-  };
+  // A round is unrolled: while wgmma runs from one iteration of a loop to the next, the compiler
+  // takes only a wait for all wgmma as their end.
+  static constexpr int kTilesOfRound = kShape.in_flight == 1 ? 4 : 1;
+  static constexpr int kSets = 1 + kShape.in_flight;
+  using PartialSums = Accumulator[kShape.block_n / 2];
 
   __device__ __forceinline__ void multiply_promoted(const WorkTile& work,
                                                     Accumulators& accumulators) {
     clear<kShape>(accumulators);
-    PromotedTile tile{state.stage, work.first_k_tile * kShape.block_k};
-    PartialSums sums[1 + kShape.in_flight];
-    const int odd = kShape.in_flight == 0 ? work.k_tiles : work.k_tiles % kTilesOfRound;
+    const int columns_of_first = columns_of_first_scale(work);
+    if (kScalingB != Scaling::kBlock128x128 || columns_of_first >= kShape.block_n) {
+      promote_rounds<true>(work.k_tiles, columns_of_first, accumulators);
+    } else {
+      promote_rounds<false>(work.k_tiles, columns_of_first, accumulators);
+    }
+  }
+
+  template <bool kHasOne>
+  __device__ __forceinline__ void promote_rounds(int k_tiles, int columns_of_first,
+                                                 Accumulators& accumulators) {
+    int k_tile = 0;
 #pragma unroll 1
-    for (int k_tile = 0; k_tile < odd; ++k_tile) {
-#pragma unroll
-      for (int step = 0; step < kStepsOfTile; ++step) {
-        PartialSums& last = sums[kShape.in_flight];
-        start_step(step, last);
-        const BlockFactors factors = finish_step(step, work, tile, last);
-        add(step, factors, last, accumulators);
+    for (; k_tile + kTilesOfRound <= k_tiles; k_tile += kTilesOfRound) {
+      promote_round<kTilesOfRound, kHasOne>(columns_of_first, accumulators);
+    }
+    if constexpr (kTilesOfRound > 1) {
+#pragma unroll 1
+      for (; k_tile < k_tiles; ++k_tile) {
+        promote_round<1, kHasOne>(columns_of_first, accumulators);
       }
     }
-    if constexpr (kShape.in_flight == 1) {
-      if (work.k_tiles > odd) {
-        start_step(0, sums[0]);
-#pragma unroll 1
-        for (int k_tile = odd + kTilesOfRound; k_tile < work.k_tiles; k_tile += kTilesOfRound) {
-          promote_round<true>(work, tile, sums, accumulators);
+  }
+
+  template <int kTiles, bool kHasOne>
+  __device__ __forceinline__ void promote_round(int columns_of_first, Accumulators& accumulators) {
+    constexpr int kStepsOfRound = kTiles * kRowBlocks;
+    PartialSums sums[kSets];
+    int stage = state.stage;  // whose partial sums are added next
+#pragma unroll
+    for (int next = 0; next < kStepsOfRound + kShape.in_flight; ++next) {
+      if (next < kStepsOfRound) {
+        start_step(next % kRowBlocks, sums[next % kSets]);
+      }
+      const int step = next - kShape.in_flight, block = step % kRowBlocks;
+      if (step >= 0) {
+        BlockFactors<kShape.block_n, kHasOne> factors{.columns_of_first = columns_of_first};
+        if constexpr (kHasBlockScales) {
+          __syncwarp();  // otherwise the compiler issues these loads, and waits, between the wgmma
+          factors.load(shared.scales_a(stage) + 4 * (first_row + block * wgmma::kRowBlock),
+                       shared.scales_b(stage));
         }
-        promote_round<false>(work, tile, sums, accumulators);
+        wgmma_wait_group(next < kStepsOfRound ? kShape.in_flight : 0);
+        fence_registers(sums[step % kSets]);
+        if (block + 1 == kRowBlocks) {
+          stage_release.release(stage);
+          stage = stage + 1 == kShape.stages ? 0 : stage + 1;
+        }
+        add(factors, sums[step % kSets], accumulators[block]);
       }
     }
   }
 
-  // Finishes the steps of a round, of which the first has been started, and starts the first one of
-  // the next round if there is another. While wgmma runs from one iteration of a loop to the next,
-  // the compiler takes only a wait for all wgmma as their end. So each step is started after the
-  // previous one has finished; meanwhile the tensor cores compute for the other consumer.
-  template <bool kIsFollowed>
-  __device__ __forceinline__ void promote_round(const WorkTile& work, PromotedTile& tile,
-                                                PartialSums (&sums)[2],
-                                                Accumulators& accumulators) {
-#pragma unroll
-    for (int step = 0; step < kStepsOfRound; ++step) {
-      const BlockFactors factors = finish_step(step % kStepsOfTile, work, tile, sums[step % 2]);
-      if (kIsFollowed || step + 1 < kStepsOfRound) {
-        start_step((step + 1) % kStepsOfTile, sums[(step + 1) % 2]);
-      }
-      add(step % kStepsOfTile, factors, sums[step % 2], accumulators);
-    }
-  }
-
-  __device__ __forceinline__ static int row_block_of(int step) {
-    return step / kParts;
-  }
-  __device__ __forceinline__ static int column_of(int step) {
-    return step % kParts * kPartColumns;
-  }
-
-  __device__ __forceinline__ void start_step(int step, PartialSums& sums) {
-    if (step == 0) {
+  __device__ __forceinline__ void start_step(int block, PartialSums& sums) {
+    if (block == 0) {
       wait(shared.full(state.stage), state.phase);
     }
-    const int row = first_row + row_block_of(step) * wgmma::kRowBlock;
     fence_registers(sums);
     wgmma_fence();
-#pragma unroll
-    for (int k_step = 0; k_step < kSteps; ++k_step) {
-      Wgmma::mma_async(k_step > 0 ? 1 : 0, descriptor(operand_a(state.stage), row, k_step),
-                       descriptor(operand_b(state.stage), column_of(step), k_step), sums);
-    }
+    multiply_row_block(block, 0, sums);
     wgmma_commit_group();
-    if (step + 1 == kStepsOfTile) {
+    if (block + 1 == kRowBlocks) {
       state.advance();
     }
   }
 
-  // Loads the factors of a step while it runs, waits for it, and releases the stage after the last
-  // step of a k tile.
-  __device__ __forceinline__ BlockFactors finish_step(int step, const WorkTile& work,
-                                                      PromotedTile& tile, PartialSums& sums) const {
-    BlockFactors factors{};
-    if constexpr (kHasBlockScales) {
-      factors.load(arguments, work.batch_index,
-                   work.m0 + first_row + row_block_of(step) * wgmma::kRowBlock,
-                   work.n0 + column_of(step), tile.k);
-    }
-    wgmma_wait_group(0);
-    fence_registers(sums);
-    if (step + 1 == kStepsOfTile) {
-      stage_release.release(tile.stage);
-      tile.stage = tile.stage + 1 == kShape.stages ? 0 : tile.stage + 1;
-      tile.k += kShape.block_k;
-    }
-    return factors;
-  }
-
-  __device__ __forceinline__ static void add(int step, const BlockFactors& factors,
-                                             const PartialSums& sums, Accumulators& accumulators) {
-    Accumulator* const of_step = &accumulators[row_block_of(step)][column_of(step) / 2];
+  template <class BlockFactors>
+  __device__ __forceinline__ static void add(const BlockFactors& factors, const PartialSums& sums,
+                                             RowBlockAccumulators& accumulators) {
 #pragma unroll
-    for (int i = 0; i < kPartColumns / 2; ++i) {
-      multiply_add(kHasBlockScales ? factors.of_sum(i) : 1, sums[i], of_step[i]);
+    for (int i = 0; i < kShape.block_n / 2; ++i) {
+      multiply_add(kHasBlockScales ? factors.of_sum(i) : 1, sums[i], accumulators[i]);
     }
     // Otherwise the compiler may move an addition behind the next step's wgmma, and serialize them.
-    fence_registers(accumulators[row_block_of(step)]);
+    fence_registers(accumulators);
   }
 
   // ---- A from registers -------------------------------------------------------------------------

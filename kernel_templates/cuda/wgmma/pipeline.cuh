@@ -3,7 +3,7 @@
 // barriers:
 //
 //   loaded   TMA has written the tiles, but some must still be transposed
-//   full     the tiles can be multiplied
+//   full     the tiles can be multiplied, and the scales of their blocks are there
 //   empty    the tiles have been multiplied
 #pragma once
 
@@ -20,6 +20,7 @@ struct alignas(1024) SharedStorage {
   char a[kShape.stages][tile_bytes(kShape.tile_a())];
   char b[kShape.stages][tile_bytes(kShape.tile_b())];
   char epilogue[4 * kShape.consumers * kShape.epilogue_bytes_of_warp()];  // of all consumer warps
+  float scales[kShape.scale_bytes() / 4 + 1];  // of blocks; C++ has no empty array
   Barrier full[kShape.stages], empty[kShape.stages], loaded[kShape.stages];
   Barrier cluster_id_sent;  // for gpc_aware
   int cluster_id;
@@ -38,6 +39,13 @@ struct SharedMemory {
   }
   __device__ __forceinline__ unsigned b(int stage) const {
     return address(&Storage::b) + stage * tile_bytes(kShape.tile_b());
+  }
+  // The scales of the tile's rows, and those of its columns (block_scales.cuh).
+  __device__ __forceinline__ unsigned scales_a(int stage) const {
+    return address(&Storage::scales) + stage * 4 * kShape.scales_of_stage();
+  }
+  __device__ __forceinline__ unsigned scales_b(int stage) const {
+    return scales_a(stage) + 4 * kShape.block_m;
   }
   __device__ __forceinline__ unsigned full(int stage) const {
     return address(&Storage::full) + stage * kBarrierBytes;
@@ -67,8 +75,10 @@ __device__ __forceinline__ void init_barriers(const SharedMemory<kShape>& shared
   // The number of consumer warps in all CTAs that receive a part of A or B from this CTA.
   constexpr int kReaders =
       4 * kShape.consumers_of_tile() * (kShape.cluster_m + kShape.cluster_n - 1);
+  constexpr int kWriters = (kShape.transposes() ? wgmma::kCompletingWarps : 1) +
+                           (kShape.has_block_scales ? 32 * wgmma::kCompletingWarps : 0);
   for (int stage = 0; stage < kShape.stages; ++stage) {
-    init_barrier(shared.full(stage), kShape.transposes() ? wgmma::kTransposeWarps : 1);
+    init_barrier(shared.full(stage), kWriters);
     init_barrier(shared.loaded(stage), 1);
     init_barrier(shared.empty(stage), kReaders);
   }

@@ -21,7 +21,7 @@ constexpr int kMostStages = 12, kMostSplitK = 16, kMostClusterSize = 4;
 // An epilogue stage of a warp: 16 rows of 128 bytes.
 constexpr int kEpilogueStageBytes = 2048, kEpilogueRows = 16;
 constexpr int kControlBytes = 1024;  // barriers, an int for each consumer, the claimed cluster id
-constexpr int kTransposeWarps = 3;   // all warps of the producer's warpgroup but the first
+constexpr int kCompletingWarps = 3;  // all warps of the producer's warpgroup but the first
 constexpr int kRegistersOfSm = 65536;
 
 TUNEDGEMM_CONSTEXPR int least(int x, int y) {
@@ -128,11 +128,7 @@ TUNEDGEMM_CONSTEXPR int macro_value(const char* text, int value_if_undefined) {
     "operands of 8 or 32 bits that are not K-major need 128")                                   \
   C(in_flight_fits_registers, "in_flight",                                                      \
     "an A of 32 bits that is not K-major needs in_flight=1")                                    \
-  C(parts_fit, "block_n",                                                                       \
-    "promoted accumulation of more than 128 columns with in_flight=1 needs halves that are "    \
-    "multiples of 8, up to 192")                                                                \
-  C(block_scales_fit, "block_k and block_n and in_flight",                                      \
-    "scales of blocks need block_k=128, and in_flight=1 if block_n is more than 128")           \
+  C(block_scales_fit, "block_k", "scales of blocks need 128")                                   \
   C(epilogue_stages_fit, "epilogue_stages and tensor_store",                                    \
     "epilogue_stages=1 needs tensor_store=1: threads store longer rows")                        \
   C(swap_fits, "swap_ab and tensor_store",                                                      \
@@ -187,8 +183,17 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int epilogue_bytes_of_warp() const {
     return epilogue_stages * kEpilogueStageBytes;
   }
+  // The scales of a stage: one for each row of the tile, and one for each column or, if 128 columns
+  // have a scale, the three of the tile.
+  TUNEDGEMM_CONSTEXPR int scales_of_stage() const {
+    return !has_block_scales ? 0 : block_m + (scales_columns ? block_n : 4);
+  }
+  TUNEDGEMM_CONSTEXPR int scale_bytes() const {
+    return divided_up(4 * stages * scales_of_stage(), kControlBytes) * kControlBytes;
+  }
   TUNEDGEMM_CONSTEXPR int shared_bytes() const {
-    return stages * stage_bytes() + consumers * 4 * epilogue_bytes_of_warp() + kControlBytes;
+    return stages * stage_bytes() + consumers * 4 * epilogue_bytes_of_warp() + scale_bytes() +
+           kControlBytes;
   }
 
   // If true, a TMA copy of B must begin at a multiple of 16 bytes in a row of memory; otherwise it
@@ -204,17 +209,10 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int origin_step_n() const { return bytes_are_n_major() ? 16 : 8; }
 
   // ---- Promoted accumulators --------------------------------------------------------------------
-  // The columns whose sums over a k tile are computed at a time, and then added while those of the
-  // other half are computed. Up to 128 columns, there are registers for the sums of two k tiles.
-  TUNEDGEMM_CONSTEXPR int part_columns() const {
-    return promotes && in_flight == 1 && block_n > 128 ? block_n / 2 : block_n;
-  }
-  // The registers for a thread's sums of a k tile, their factors, and the factors' addresses.
+  // The registers for a thread's sums of a k tile and their factors.
   TUNEDGEMM_CONSTEXPR int partial_sums() const {
-    const int factors = scales_columns                         ? part_columns() / 4 + 24
-                        : has_block_scales && row_blocks() > 1 ? 8
-                                                               : 0;
-    return promotes ? (1 + in_flight) * part_columns() / 2 + factors : 0;
+    const int factors = scales_columns ? block_n / 4 : 0;
+    return promotes ? (1 + in_flight) * block_n / 2 + factors : 0;
   }
 
   // ---- Registers --------------------------------------------------------------------------------
@@ -325,11 +323,8 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR bool in_flight_fits_registers() const {
     return !a_from_registers() || in_flight == 1;
   }
-  TUNEDGEMM_CONSTEXPR bool parts_fit() const {
-    return part_columns() == block_n || (part_columns() % kWidthStep == 0 && block_n <= 192);
-  }
   TUNEDGEMM_CONSTEXPR bool block_scales_fit() const {
-    return !has_block_scales || (block_k == kScaledDepth && part_columns() <= 128);
+    return !has_block_scales || block_k == kScaledDepth;
   }
   TUNEDGEMM_CONSTEXPR bool epilogue_stages_fit() const {
     return epilogue_stages == 2 || (epilogue_stages == 1 && tensor_store);

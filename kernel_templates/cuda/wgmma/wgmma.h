@@ -56,7 +56,7 @@ std::string why_not_wgmma_types(const Problem& problem);
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape);
 
 /// The stages that fit into shared memory, at most `most`.
-int stages_that_fit(const WgmmaShape& shape, int most, const DeviceLimits& limits);
+int stages_that_fit(WgmmaShape shape, int most, const DeviceLimits& limits);
 
 /// The configs worth trying: for every schedule, the tiles that it can compute, with as many stages
 /// as fit; the transposed tile (swap_ab) if it may be faster; the clusters and rasterizations that

@@ -188,10 +188,12 @@ std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape) {
   return "";
 }
 
-int stages_that_fit(const WgmmaShape& shape, int most, const DeviceLimits& limits) {
-  const std::int64_t other_bytes = shape.shared_bytes() - shape.stages * shape.stage_bytes();
-  const std::int64_t fit = (limits.shared_bytes_per_block - other_bytes) / shape.stage_bytes();
-  return static_cast<int>(std::min<std::int64_t>(fit, most));
+int stages_that_fit(WgmmaShape shape, int most, const DeviceLimits& limits) {
+  shape.stages = most;
+  while (shape.stages > 0 && shape.shared_bytes() > limits.shared_bytes_per_block) {
+    --shape.stages;
+  }
+  return shape.stages;
 }
 
 }  // namespace tunedgemm::internal
