@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -27,6 +28,15 @@ def test_first_matmul():
 def test_serving_linear():
     pytest.importorskip("torch", minversion="2.10")
     assert "after tuning: largest difference" in run("serving_linear.py")
+
+
+def test_fp8_blocks():
+    pytest.importorskip("torch", minversion="2.10")
+    errors = [
+        float(error) for error in re.findall(r": ([\d.e-]+) of its norm", run("fp8_blocks.py"))
+    ]
+    # bfloat16 has 8 bits, float8_e4m3fn 4.
+    assert len(errors) == 2 and errors[0] < 2**-8 and errors[0] < errors[1] < 2**-4
 
 
 def test_model_step(tmp_path):
