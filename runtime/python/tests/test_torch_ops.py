@@ -517,6 +517,41 @@ def test_record_sees_backward_and_scaled_mm(device):
     }
 
 
+def test_record_sees_the_recipes_of_scaled_mm():
+    """On tensors without memory, since PyTorch multiplies few of these formats on the CPU."""
+    kinds = torch.nn.functional.ScalingType
+    m, n, k = 64, 384, 256
+    tensor, row = ((), kinds.TensorWise), ((m, 1), kinds.RowWise)
+    blocks, squares = ((m, k // 128), kinds.BlockWise1x128), ((m // 64, 2), kinds.BlockWise128x128)
+
+    def recorded(scale_a, scale_b, dtype=torch.float32):
+        with torch.device("meta"), tunedgemm.torch.record() as shapes:
+            torch.nn.functional.scaled_mm(
+                torch.empty(m, k, dtype=torch.float8_e4m3fn),
+                torch.empty(n, k, dtype=torch.float8_e4m3fn).t(),
+                torch.empty(scale_a[0], dtype=dtype),
+                scale_a[1],
+                torch.empty(scale_b[0][::-1], dtype=dtype).t(),
+                scale_b[1],
+                output_dtype=torch.bfloat16,
+            )
+        return [problem.text for problem in shapes]
+
+    problem = f"types=e4m3->bf16 layout=nt m={m} n={n} k={k} numerics=promoted"
+    assert recorded(tensor, tensor) == [problem]
+    assert recorded(row, ((1, n), kinds.RowWise)) == [f"{problem} scaling_a=row scaling_b=row"]
+    of_weights = ((k // 128, n // 128), kinds.BlockWise128x128)
+    assert recorded(blocks, of_weights) == [
+        f"{problem} scaling_a=block_1x128 scaling_b=block_128x128"
+    ]
+    assert recorded(squares, ((k // 128, n), kinds.BlockWise1x128)) == [
+        f"{problem} scaling_a=block_128x128 scaling_b=block_1x128"
+    ]
+    # A scale for every 32 elements, which the library does not read.
+    of_32 = ((m, k // 32), kinds.BlockWise1x32)
+    assert recorded(of_32, ((k // 32, n), kinds.BlockWise1x32), torch.float8_e8m0fnu) == []
+
+
 def test_recorded_shapes_are_written_and_tuned(device, tmp_path):
     x, weight, bias = (
         draw(2, 5, 24, device=device)[..., :20],

@@ -89,8 +89,9 @@ def record() -> contextlib.AbstractContextManager[Shapes]:
         shapes.write("shapes.csv")  # for tune-all shapes.csv
         shapes.tune(progress=True)  # or in this process
 
-    It sees mm, addmm, bmm, baddbmm, linear, matmul, _int_mm and _scaled_mm with scalar scales, also
-    as parts of other functions, if the library supports their element types. It does not see inside
+    It sees mm, addmm, bmm, baddbmm, linear, matmul, _int_mm, _scaled_mm and
+    torch.nn.functional.scaled_mm, also as parts of other functions, if the library supports their
+    element types and scales. It does not see inside
     fused kernels, such as flash attention, nor in regions that torch.compile has compiled: record
     the model before. PyTorch splits some linear layers into a product and a sum; record a patched
     model (tunedgemm.torch.patch) to note its layers whole. The `with` block gives Shapes, a
@@ -230,6 +231,29 @@ def _read_scaled_mm(
     )
 
 
+def _read_scaled_mm_v2(
+    result,
+    a,
+    b,
+    scale_a,
+    recipe_a,
+    swizzle_a,
+    scale_b,
+    recipe_b,
+    swizzle_b,
+    bias,
+    out_dtype=None,
+    contraction_dim=(),
+    use_fast_accum=False,
+):
+    """torch.nn.functional.scaled_mm. Formats with two levels of scales have lists of them."""
+    if len(scale_a) != 1 or len(scale_b) != 1:
+        return None
+    return _read_scaled_mm(
+        result, a, b, scale_a[0], scale_b[0], bias, use_fast_accum=use_fast_accum
+    )
+
+
 def _read_own_scaled_mm(
     result, a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum=True, *, out=None
 ):
@@ -244,6 +268,7 @@ READERS: dict[Any, Callable[..., Problem | None]] = {
     ATEN.baddbmm: _read_baddbmm,
     ATEN.linear: _read_linear,
     ATEN._scaled_mm: _read_scaled_mm,
+    ATEN._scaled_mm_v2: _read_scaled_mm_v2,
     OPS.mm: _read_mm,
     OPS.bmm: _read_mm,
     OPS.addmm: _read_addmm,
