@@ -263,7 +263,8 @@ const InterposedKernel& CudaDevice::interposed_kernel() {
   const std::scoped_lock lock(interposed_kernel_mutex_);
   if (!interposed_kernel_) {
     const Active active(context_);
-    interposed_kernel_ = std::make_unique<const InterposedKernel>(context_, limits_.sm_count);
+    interposed_kernel_ =
+        std::make_unique<const InterposedKernel>(context_, limits_.sm_count, stream_.handle());
   }
   return *interposed_kernel_;
 }

@@ -96,11 +96,16 @@ constexpr char kCountUp[] = R"(.version 6.0
 
 }  // namespace
 
-InterposedKernel::InterposedKernel(const PrimaryContext& context, int sm_count)
+InterposedKernel::InterposedKernel(const PrimaryContext& context, int sm_count, CUstream stream)
     : context_(context),
       ctas_(static_cast<unsigned>(std::max(sm_count, 1))),
       words_(context, std::int64_t{sizeof(std::uint32_t)} * ctas_ * kThreads),
-      module_(context, kCountUp, "count_up", 0, "a kernel in PTX") {}
+      module_(context, kCountUp, "count_up", 0, "a kernel in PTX") {
+  TUNEDGEMM_CHECK(context.driver(),
+                  cuMemsetD8Async(to_device_pointer(words_.data()), 0,
+                                  sizeof(std::uint32_t) * ctas_ * kThreads, stream),
+                  "the words of the interposed kernel");
+}
 
 void InterposedKernel::launch(CUstream stream) const {
   CUdeviceptr words = to_device_pointer(words_.data());

@@ -35,12 +35,12 @@ class Module {
   CUfunction function_ = nullptr;
 };
 
-/// Runs one CTA per SM. Each thread increments its own word of memory. Used by one host thread at a
-/// time. The context must outlive it.
+/// Runs one CTA per SM. Each thread increments its own word of memory, which is 0 at first. Used by
+/// one host thread at a time. The context must outlive it.
 class InterposedKernel {
  public:
-  /// Throws DeviceError.
-  InterposedKernel(const PrimaryContext& context, int sm_count);
+  /// `stream`: on which it is launched first. Throws DeviceError.
+  InterposedKernel(const PrimaryContext& context, int sm_count, CUstream stream);
 
   /// Throws DeviceError.
   void launch(CUstream stream) const;

@@ -33,7 +33,7 @@ class NewProcess {
 void hang(const cuda::PrimaryContext& context, bool gives_up = true) {
   const cuda::Active active(context);
   const cuda::Stream stream(context);
-  const cuda::InterposedKernel kernel(context, 1);
+  const cuda::InterposedKernel kernel(context, 1, stream.handle());
   cuda::Event end(context);
   control().hang_next_launch();
   kernel.launch(stream.handle());
