@@ -20,7 +20,8 @@ namespace {
 //   drawn    2026-11-25  the even-numbered of 100 drawn problems and of 222 numbers of rows
 //   layers   2026-11-25  925 sets of configs of ten layers
 //   models   2026-11-26  84 problems of a Llama and a GPT-2
-//   promoted 2026-11-28  500 times of 9 shapes of e4m3, per tensor and with scales of blocks
+//   promoted 2026-11-28  set by hand after 500 times of 9 shapes of e4m3, without and with scales
+//                        of blocks
 //
 // The comment of a constant begins with the name of its fit.
 //
