@@ -11,12 +11,6 @@ __device__ __forceinline__ void copy_4_bytes(void* to, const void* from, int pre
                "r"(present)
                : "memory");
 }
-__device__ __forceinline__ void copy_4_bytes(unsigned to, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-}
-__device__ __forceinline__ void copy_16_bytes(unsigned to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
 __device__ __forceinline__ void copy_8_bytes(void* to, const void* from, int present) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from),
                "r"(present)
@@ -26,6 +20,14 @@ __device__ __forceinline__ void copy_16_bytes(void* to, const void* from, int pr
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                "r"(present)
                : "memory");
+}
+
+// The same for all bytes, to an address in shared memory.
+__device__ __forceinline__ void copy_4_bytes(unsigned to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copy_16_bytes(unsigned to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
 // "Data Movement and Conversion Instructions: cp.async.commit_group". Makes a group of the copies

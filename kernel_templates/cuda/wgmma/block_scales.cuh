@@ -12,9 +12,11 @@
 
 using namespace tunedgemm::internal;
 
-// The scales of B for the columns of a tile: one each or, if 128 columns have a scale, at most
-// three. Then the first one is that of `columns_of_first` columns, the last one that of the last.
+// Each column of a tile has its own scale (kPerColumn), or 128 columns of B share one. Then a tile
+// has at most three, which are copied as those of its first column, of the first column that does
+// not share it, and of its last column.
 constexpr bool kPerColumn = kScalingB == Scaling::kBlock1x128;
+// How many columns of a tile share the scale of the first one, if the tile is wide enough.
 __device__ __forceinline__ int columns_of_first_scale(const WorkTile& work) {
   return kColumnsOfScaleB - work.n0 % kColumnsOfScaleB;
 }

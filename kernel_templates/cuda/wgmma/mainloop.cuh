@@ -225,7 +225,7 @@ struct CollectiveMainloop {
   __device__ __forceinline__ void promote_round(int columns_of_first, Accumulators& accumulators) {
     constexpr int kStepsOfRound = kTiles * kRowBlocks;
     PartialSums sums[kSets];
-    int stage = state.stage;  // whose partial sums are added next
+    PipelineState<kShape.stages> added = state;  // the stage whose partial sums are added next
 #pragma unroll
     for (int next = 0; next < kStepsOfRound + kShape.in_flight; ++next) {
       if (next < kStepsOfRound) {
@@ -236,14 +236,14 @@ struct CollectiveMainloop {
         BlockFactors<kShape.block_n, kHasOne> factors{.columns_of_first = columns_of_first};
         if constexpr (kHasBlockScales) {
           __syncwarp();  // otherwise the compiler issues these loads, and waits, between the wgmma
-          factors.load(shared.scales_a(stage) + 4 * (first_row + block * wgmma::kRowBlock),
-                       shared.scales_b(stage));
+          factors.load(shared.scales_a(added.stage) + 4 * (first_row + block * wgmma::kRowBlock),
+                       shared.scales_b(added.stage));
         }
         wgmma_wait_group(next < kStepsOfRound ? kShape.in_flight : 0);
         fence_registers(sums[step % kSets]);
         if (block + 1 == kRowBlocks) {
-          stage_release.release(stage);
-          stage = stage + 1 == kShape.stages ? 0 : stage + 1;
+          stage_release.release(added.stage);
+          added.advance();
         }
         add(factors, sums[step % kSets], accumulators[block]);
       }

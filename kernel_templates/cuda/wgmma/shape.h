@@ -184,7 +184,7 @@ struct Shape {
     return epilogue_stages * kEpilogueStageBytes;
   }
   // The scales of a stage: one for each row of the tile, and one for each column or, if 128 columns
-  // have a scale, the three of the tile.
+  // share one, three (block_scales.cuh). The next stage's begin at a multiple of 16 bytes.
   TUNEDGEMM_CONSTEXPR int scales_of_stage() const {
     return !has_block_scales ? 0 : block_m + (scales_columns ? block_n : 4);
   }
