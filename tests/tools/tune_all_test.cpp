@@ -163,7 +163,7 @@ TEST_CASE("An interrupted dry run ends at once and prints the shapes that it has
   const Shell shell;
   // With this rigor all legal candidates are counted, which takes much longer than 5 s.
   const ProgramResult result =
-      shell.run("timeout --preserve-status -s INT -k 3 5 " + kTuneAll +
+      shell.run("timeout --foreground --preserve-status --signal INT -k 3 5 " + kTuneAll +
                 "--dry-run --rigor exhaustive --m 1:20000:1 --n 4096 --k 4096");
   CAPTURE(result.errors);
   REQUIRE(result.status == 130);
