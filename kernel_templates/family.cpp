@@ -131,6 +131,7 @@ std::vector<std::pair<std::string, std::string>> Family::common_defines(
       {"NUMERICS", number(problem.numerics)},
       {"SCALING_A", number(problem.scaling_a)},
       {"SCALING_B", number(problem.scaling_b)},
+      {"GROUP_KIND", number(problem.group_kind)},
   };
   const auto is_of_launch = [this](std::string_view name) {
     return std::any_of(knobs_.begin(), knobs_.end(), [name](const Knob& knob) {
@@ -180,6 +181,7 @@ Arguments arguments_of(const Problem& problem) {
   arguments.batch_stride_b = problem.b.batch_stride;
   arguments.batch_stride_c = problem.c.batch_stride;
   arguments.batch_stride_d = problem.d.batch_stride;
+  arguments.batch_stride_bias = bias_batch_stride(problem);
   arguments.alpha = 1;
   return arguments;
 }
@@ -279,6 +281,9 @@ Instantiation Family::instantiate(const Problem& problem, const Config& config,
                                   const DeviceLimits& limits) const {
   if (problem.sm_limit > 0 && limits.is_gpu() && limits.most_ctas != problem.sm_limit) {
     return instantiate(problem, config, within_sm_limit(problem, limits));
+  }
+  if (problem.group_kind != GroupKind::kNone && !computes_groups()) {
+    return std::string(name_) + " computes no grouped products";
   }
   Instantiation made = make_instance(problem, config, limits);
   if (!made) {

@@ -138,6 +138,9 @@ class Family {
   virtual AccumulationClass accumulation_class(const Problem& problem,
                                                const DeviceLimits& limits) const;
 
+  /// Whether the family has kernels for grouped products.
+  virtual bool computes_groups() const { return false; }
+
   /// The instances that a search should consider for this problem, in a fixed order, without
   /// duplicates.
   std::vector<Instance> candidates(const Problem& problem, const DeviceLimits& limits) const;

@@ -40,7 +40,7 @@ bool comparable(const Problem& left, const Problem& right) {
          (left.beta == ScalarClass::kZero || same_elements(left.c, right.c)) &&
          left.bias == right.bias && left.activation == right.activation &&
          left.numerics == right.numerics && left.scaling_a == right.scaling_a &&
-         left.scaling_b == right.scaling_b;
+         left.scaling_b == right.scaling_b && left.group_kind == right.group_kind;
 }
 
 bool same_strides(const Problem& left, const Problem& right) {

@@ -70,6 +70,43 @@ std::string why_not_scaling(const Problem& problem) {
   return "";
 }
 
+// The upper end of the class of the usual rows.
+std::int32_t class_of_usual_rows(const Problem& problem) {
+  if (!groups_rows(problem) || problem.rows_per_group == 0) {
+    return 0;
+  }
+  constexpr std::array kClasses{1, 8, 16, 32, 64, 128, 512};
+  const auto* const end = std::ranges::lower_bound(kClasses, problem.rows_per_group);
+  return end == kClasses.end() ? 4 * kClasses.back() : *end;
+}
+
+std::string why_not_groups(const Problem& problem) {
+  if (problem.rows_per_group < 0) {
+    return "rows_per_group is " + std::to_string(problem.rows_per_group) +
+           "; use 0, if it is not known, or more";
+  }
+  if (groups_rows(problem) && problem.d.order != Order::kRowMajor) {
+    return "groups of rows need a row-major D; this D is column-major";
+  }
+  const auto why_not_shared = [&](std::string_view letter, const Matrix& matrix, bool is_shared) {
+    return is_shared && matrix.batch_stride != 0
+               ? "the batch stride of " + std::string(letter) + " is " +
+                     std::to_string(matrix.batch_stride) + ", but the groups share one " +
+                     std::string(letter) + "; leave it out"
+               : std::string();
+  };
+  for (const std::string& reason :
+       {why_not_shared("A", problem.a, shares_rows(problem) || shares_depth(problem)),
+        why_not_shared("B", problem.b, shares_depth(problem)),
+        why_not_shared("C", problem.c, shares_rows(problem)),
+        why_not_shared("D", problem.d, shares_rows(problem))}) {
+    if (!reason.empty()) {
+      return reason;
+    }
+  }
+  return "";
+}
+
 // A number outside its enumeration is written as a name that cannot be parsed.
 std::string why_not_enumerators(const Problem& problem) {
   for (const ProblemField& field : problem_fields()) {
@@ -117,7 +154,7 @@ std::string why_not_matrix(std::string_view letter, const Matrix& matrix, std::i
 // The matrices D of a batch must not overlap; otherwise the result would depend on the order of
 // writes. They may be consecutive, or interleaved row by row.
 std::string why_not_batch_of_d(const Problem& problem) {
-  if (problem.batch <= 1 || problem.m == 0 || problem.n == 0) {
+  if (problem.batch <= 1 || problem.m == 0 || problem.n == 0 || shares_rows(problem)) {
     return "";
   }
   const MatrixLines lines = lines_of(problem.d, problem.m, problem.n);
@@ -151,6 +188,10 @@ constexpr Names<Scaling, 4> kScalings{{{Scaling::kTensor, "tensor"},
                                        {Scaling::kRow, "row"},
                                        {Scaling::kBlock1x128, "block_1x128"},
                                        {Scaling::kBlock128x128, "block_128x128"}}};
+constexpr Names<GroupKind, 4> kGroupKinds{{{GroupKind::kNone, "none"},
+                                           {GroupKind::kRows, "rows"},
+                                           {GroupKind::kCounts, "counts"},
+                                           {GroupKind::kDepth, "k"}}};
 constexpr Names<LaunchRegime, 2> kLaunchRegimes{
     {{LaunchRegime::kIsolated, "isolated"}, {LaunchRegime::kBackToBack, "back_to_back"}}};
 
@@ -202,6 +243,9 @@ std::string_view name(LaunchRegime regime) {
 std::string_view name(Scaling scaling) {
   return name_in(kScalings, scaling);
 }
+std::string_view name(GroupKind kind) {
+  return name_in(kGroupKinds, kind);
+}
 std::optional<Order> parse_order(std::string_view text) {
   return value_in(kOrders, text);
 }
@@ -227,6 +271,9 @@ std::optional<LaunchRegime> parse_launch_regime(std::string_view text) {
 }
 std::optional<Scaling> parse_scaling(std::string_view text) {
   return value_in(kScalings, text);
+}
+std::optional<GroupKind> parse_group_kind(std::string_view text) {
+  return value_in(kGroupKinds, text);
 }
 
 Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a, DataType b,
@@ -268,7 +315,8 @@ std::string why_not(const Problem& problem) {
   }
   for (const std::string& reason :
        {why_not_numerics(problem), why_not_enumerators(problem), why_not_scaling(problem),
-        why_not_matrix("A", a, m, k, batch), why_not_matrix("B", b, k, n, batch),
+        why_not_groups(problem), why_not_matrix("A", a, m, k, batch),
+        why_not_matrix("B", b, k, n, batch),
         problem.beta == ScalarClass::kZero ? std::string() : why_not_matrix("C", c, m, n, batch),
         why_not_matrix("D", d, m, n, batch)}) {
     if (!reason.empty()) {
@@ -290,6 +338,25 @@ ScaleCounts scale_counts(Scaling scaling, std::int64_t extent, std::int64_t k) n
   }
   return {ceil_divide(extent, rows_of_scale(scaling)),
           is_of_blocks(scaling) ? ceil_divide(k, kScaledDepth) : 1};
+}
+
+std::int64_t usual_rows(const Problem& problem) {
+  const bool has_groups = shares_rows(problem) && problem.batch > 0;
+  const std::int64_t most = has_groups ? ceil_divide(problem.m, problem.batch) : problem.m;
+  return problem.rows_per_group == 0 ? most : std::min<std::int64_t>(problem.rows_per_group, most);
+}
+
+std::int64_t bias_batch_stride(const Problem& problem) {
+  if (problem.group_kind == GroupKind::kNone || problem.bias == Bias::kNone) {
+    return 0;
+  }
+  return problem.bias == Bias::kPerColumn ? problem.n : shares_rows(problem) ? 0 : problem.m;
+}
+
+std::int64_t scaled_batch(const Problem& problem, Scaling scaling, bool is_of_a) {
+  const bool is_shared = scaling == Scaling::kTensor || (is_of_a && shares_rows(problem)) ||
+                         (is_of_blocks(scaling) && shares_depth(problem));
+  return is_shared ? 1 : problem.batch;
 }
 
 Problem transposed(const Problem& problem) {
@@ -319,6 +386,7 @@ CanonicalProblem canonical(const Problem& problem) {
   if (same.k == 0) {
     same.scaling_a = same.scaling_b = Scaling::kTensor;
   }
+  same.rows_per_group = class_of_usual_rows(same);
   same.alpha = ScalarClass::kOne;
   if (same.beta == ScalarClass::kZero) {
     same.c = same.d;
@@ -377,8 +445,9 @@ std::string epilogue_text(const Problem& problem) {
 }
 
 double flops(const Problem& problem) {
+  const bool is_shared = shares_rows(problem) || shares_depth(problem);
   return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-         static_cast<double>(problem.k) * static_cast<double>(problem.batch);
+         static_cast<double>(problem.k) * (is_shared ? 1.0 : static_cast<double>(problem.batch));
 }
 
 double minimum_bytes(const Problem& problem) {

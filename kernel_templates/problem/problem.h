@@ -16,6 +16,7 @@
 
 #include "kernel_templates/problem/activation.h"
 #include "kernel_templates/problem/data_type.h"
+#include "kernel_templates/problem/grouping.h"
 #include "kernel_templates/problem/scaling.h"
 
 namespace tunedgemm::internal {
@@ -31,7 +32,7 @@ inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
 enum class Order : std::int32_t { kRowMajor = 0, kColumnMajor = 1 };
 
 /// The bias has D's element type: M values, one for each row of D, or N values, one for each
-/// column.
+/// column. All batch indices share it, but groups have their own.
 enum class Bias : std::int32_t { kNone = 0, kPerRow = 1, kPerColumn = 2 };
 
 /// The class of alpha or beta. Their values are not part of the problem. If `beta` is of class
@@ -81,6 +82,10 @@ struct Problem {
   std::int32_t invariant = 0;
   std::int32_t sm_limit = 0;  ///< the SMs of the GPU that a launch may use; 0: all
   Scaling scaling_a = Scaling::kTensor, scaling_b = Scaling::kTensor;
+  GroupKind group_kind = GroupKind::kNone;  ///< of a grouped product, whose groups are the batch
+  /// The usual rows of a group, for which kernels are tuned; 0: an equal part of M (kRows), or M
+  /// (kCounts).
+  std::int32_t rows_per_group = 0;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -111,15 +116,38 @@ Problem make_problem(std::int64_t m, std::int64_t n, std::int64_t k, DataType a,
 /// Empty if the problem is well formed; otherwise a sentence with the bad value and the remedy.
 /// Sizes may be zero. Leading dimensions must cover the rows (columns if column-major). No matrix,
 /// leading dimension or batch stride may span more than kMostBytes. The numerics must suit the
-/// types. D of one batch index must not overlap D of another.
+/// types. D of one batch index must not overlap D of another. Grouped rows need a row-major D.
 std::string why_not(const Problem& problem);
 
+/// Whether all groups share A, C and D, or A and B. Their batch strides are then 0.
+inline bool shares_rows(const Problem& problem) {
+  return problem.group_kind == GroupKind::kRows;
+}
+inline bool groups_rows(const Problem& problem) {
+  return shares_rows(problem) || problem.group_kind == GroupKind::kCounts;
+}
+inline bool shares_depth(const Problem& problem) {
+  return problem.group_kind == GroupKind::kDepth;
+}
+/// The rows of D of all batch indices together.
+inline std::int64_t total_rows(const Problem& problem) {
+  return shares_rows(problem) ? problem.m : problem.m * problem.batch;
+}
+/// The rows of each of equal groups: the usual number, within the M of the problem. M if no rows
+/// are grouped.
+std::int64_t usual_rows(const Problem& problem);
+/// From the bias of a batch index to that of the next one, in elements.
+std::int64_t bias_batch_stride(const Problem& problem);
+/// How many batch indices have scales of their own; the others use the first ones.
+std::int64_t scaled_batch(const Problem& problem, Scaling scaling, bool is_of_a);
+
 /// The same multiplication as its transpose: swaps A and B, M and N, and row and column bias, and
-/// flips every order.
+/// flips every order. Precondition: no rows are grouped.
 Problem transposed(const Problem& problem);
 
 /// A problem as the kernels compute it and as keys have it; only canonical() makes one. D is
-/// row-major. Differences without effect are removed, so that equal work has equal keys. Batch
+/// row-major. Differences without effect are removed, so that equal work has equal keys: for the
+/// usual rows of groups there are eight classes (1, 8, 16, 32, 64, 128, 512, 2048). Batch
 /// strides are 0 if batch is 1; C equals D if beta is zero; K is 0 if alpha is zero; no scales are
 /// read if K is 0; alpha is kOne; and beta is kZero or kOther.
 class CanonicalProblem {
@@ -161,7 +189,8 @@ std::string layout_text(const Problem& problem);
 /// The fused operations, e.g. "beta·C bias/col gelu_tanh"; "" if there are none.
 std::string epilogue_text(const Problem& problem);
 
-/// 2 m n k batch, as a double since it may exceed 2^63.
+/// 2 m n k batch, as a double since it may exceed 2^63. Groups that share rows or depth count
+/// once.
 double flops(const Problem& problem);
 /// The bytes of A and B, and of D, which counts twice if C is read. A matrix that all batch indices
 /// share counts once.
@@ -183,6 +212,7 @@ std::string_view name(ScalarClass scalar);
 std::string_view name(Numerics numerics);
 std::string_view name(LaunchRegime regime);
 std::string_view name(Scaling scaling);
+std::string_view name(GroupKind kind);
 std::optional<Order> parse_order(std::string_view text);
 std::optional<ScalarClass> parse_scalar_class(std::string_view text);
 std::optional<LaunchRegime> parse_launch_regime(std::string_view text);
@@ -190,5 +220,6 @@ std::optional<Activation> parse_activation(std::string_view text);
 std::optional<Bias> parse_bias(std::string_view text);
 std::optional<Numerics> parse_numerics(std::string_view text);
 std::optional<Scaling> parse_scaling(std::string_view text);
+std::optional<GroupKind> parse_group_kind(std::string_view text);
 
 }  // namespace tunedgemm::internal

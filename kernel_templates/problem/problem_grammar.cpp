@@ -176,7 +176,8 @@ constexpr std::array kOwnFields{
 }  // namespace
 
 Problem completed(Problem written) {
-  const auto complete = [&](Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+  const auto complete = [&](Matrix& matrix, std::int64_t rows, std::int64_t columns,
+                            bool is_shared) {
     const bool row_major = matrix.order == Order::kRowMajor;
     std::int64_t& stride = matrix.batch_stride;
     if (matrix.leading_dimension == 0) {
@@ -184,7 +185,7 @@ Problem completed(Problem written) {
     }
     if (stride == kBroadcast) {
       stride = 0;
-    } else if (stride == 0 && written.batch > 1 &&
+    } else if (stride == 0 && written.batch > 1 && !is_shared &&
                __builtin_mul_overflow(row_major ? rows : columns, matrix.leading_dimension,
                                       &stride)) {
       stride = std::numeric_limits<std::int64_t>::max();  // why_not refuses it
@@ -192,10 +193,10 @@ Problem completed(Problem written) {
     matrix.alignment_bytes =
         alignment_class(static_cast<std::uintptr_t>(matrix.alignment_bytes), matrix, written.batch);
   };
-  complete(written.a, written.m, written.k);
-  complete(written.b, written.k, written.n);
-  complete(written.c, written.m, written.n);
-  complete(written.d, written.m, written.n);
+  complete(written.a, written.m, written.k, shares_rows(written) || shares_depth(written));
+  complete(written.b, written.k, written.n, shares_depth(written));
+  complete(written.c, written.m, written.n, shares_rows(written));
+  complete(written.d, written.m, written.n, shares_rows(written));
   if (written.numerics == kDefaultNumerics) {
     written.numerics = has_block_scales(written) ? Numerics::kPromoted
                        : is_fp8(written.a.type)  ? Numerics::kFast

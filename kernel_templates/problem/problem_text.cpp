@@ -156,6 +156,15 @@ constexpr std::array kFields{
     choice_field<&Problem::scaling_b, parse_scaling>(
         "scaling_b", "the scales of an fp8 B, likewise, with columns of B for rows of A",
         "tensor, row, block_1x128 or block_128x128"),
+    choice_field<&Problem::group_kind, parse_group_kind>(
+        "group_kind",
+        "none (default); or the batch is one of groups, which share the rows of A and D (rows), "
+        "fill a part of their own (counts) or share K (k)",
+        "none, rows, counts or k"),
+    number_field<&Problem::rows_per_group>(
+        "rows_per_group",
+        "the usual rows of a group, for which it is tuned; default 0: equal parts",
+        "a whole number from 0 to 2147483647"),
 };
 
 }  // namespace

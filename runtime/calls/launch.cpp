@@ -82,10 +82,11 @@ struct Scales {
   const float* first = nullptr;
   Scaling scaling{};
   ScaleCounts counts;
+  std::int64_t batch = 1;  // that have their own
   std::int64_t stride = 0, k_stride = 0, batch_stride = 0;
 
   // Precondition: why_not_scales() is empty.
-  std::int64_t bytes(std::int64_t batch) const {
+  std::int64_t bytes() const {
     const std::int64_t last = scaling == Scaling::kTensor
                                   ? 0
                                   : (counts.rows - 1) * stride + (counts.blocks - 1) * k_stride +
@@ -104,26 +105,29 @@ std::array<Scales, 2> scales_of(const Plan& plan, const tunedgemm_buffers& buffe
   const auto stride_of = [](std::int64_t given, std::int64_t packed) {
     return given == 0 ? packed : given == TUNEDGEMM_BROADCAST ? 0 : given;
   };
-  const auto make = [&](bool of_b, Scaling scaling, std::int64_t extent) {
+  const auto make = [&](bool of_b, bool is_of_a, Scaling scaling, std::int64_t extent) {
     Scales scales;
     scales.name = of_b ? "scale_b" : "scale_a";
     scales.first = of_b ? buffers.scale_b : buffers.scale_a;
     scales.scaling = scaling;
     scales.counts = scale_counts(scaling, extent, plan.problem->k);
+    scales.batch = scaled_batch(plan.problem, scaling, is_of_a);
     scales.stride =
         stride_of(of_b ? buffers.scale_stride_b : buffers.scale_stride_a, scales.counts.blocks);
     scales.k_stride = stride_of(of_b ? buffers.scale_k_stride_b : buffers.scale_k_stride_a, 1);
     scales.batch_stride =
-        stride_of(of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a,
-                  std::max(wrapping_product(scales.counts.rows, scales.stride),
-                           wrapping_product(scales.counts.blocks, scales.k_stride)));
+        scales.batch == 1
+            ? 0
+            : stride_of(of_b ? buffers.scale_batch_stride_b : buffers.scale_batch_stride_a,
+                        std::max(wrapping_product(scales.counts.rows, scales.stride),
+                                 wrapping_product(scales.counts.blocks, scales.k_stride)));
     return scales;
   };
-  return {make(plan.swapped, plan.problem->scaling_a, plan.problem->m),
-          make(!plan.swapped, plan.problem->scaling_b, plan.problem->n)};
+  return {make(plan.swapped, true, plan.problem->scaling_a, plan.problem->m),
+          make(!plan.swapped, false, plan.problem->scaling_b, plan.problem->n)};
 }
 
-std::string why_not_scales(const Scales& scales, std::int64_t batch) {
+std::string why_not_scales(const Scales& scales) {
   const std::string name(scales.name);
   if (reinterpret_cast<std::uintptr_t>(scales.first) % sizeof(float) != 0) {
     return "the scale at " + hexadecimal(scales.first) + " is not aligned to 4 bytes";
@@ -138,7 +142,7 @@ std::string why_not_scales(const Scales& scales, std::int64_t batch) {
   for (const auto& [what, stride, steps] :
        {std::tuple("stride", scales.stride, scales.counts.rows),
         std::tuple("stride along K", scales.k_stride, scales.counts.blocks),
-        std::tuple("batch stride", scales.batch_stride, batch)}) {
+        std::tuple("batch stride", scales.batch_stride, scales.batch)}) {
     if (stride < 0 || stride > kMostBytes / std::max<std::int64_t>(steps, 1) / 8) {
       return "the " + std::string(what) + " of " + name + " is " + std::to_string(stride) +
              " elements; give 0 (packed), TUNEDGEMM_BROADCAST, or a number within 2^56 bytes";
@@ -174,8 +178,16 @@ std::string why_not_pointers(const Plan& plan, const tunedgemm_buffers& buffers)
              " is not aligned to the size of its elements";
     }
   }
+  if (plan.problem->group_kind != GroupKind::kNone) {
+    if (buffers.groups == nullptr) {
+      return missing("groups", "group_kind is " + std::string(name(plan.problem->group_kind)));
+    }
+    if (reinterpret_cast<std::uintptr_t>(buffers.groups) % sizeof(std::int32_t) != 0) {
+      return "the groups at " + hexadecimal(buffers.groups) + " are not aligned to 4 bytes";
+    }
+  }
   for (const Scales& scales : scales_of(plan, buffers)) {
-    if (std::string why = why_not_scales(scales, plan.problem->batch); !why.empty()) {
+    if (std::string why = why_not_scales(scales); !why.empty()) {
       return why;
     }
   }
@@ -198,14 +210,18 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
   const std::int64_t bias_length = original.bias == Bias::kNone     ? 0
                                    : original.bias == Bias::kPerRow ? m
                                                                     : n;
+  const std::int64_t bias_elements = bias_length + (batch - 1) * bias_batch_stride(original);
   const std::array<Scales, 2> scales = scales_of(plan, buffers);
   const std::pair<std::string_view, Region> read[] = {
       {"A", region(buffers.a, plan.reads_inputs ? plan.a_bytes : 0, original.a, m, k, batch)},
       {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, original.b, k, n, batch)},
       {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, original.c, m, n, batch) : Region{}},
-      {"the bias", vector(buffers.bias, bias_length * plan.element_bytes_d)},
-      {scales[0].name, vector(scales[0].first, scales[0].bytes(batch))},
-      {scales[1].name, vector(scales[1].first, scales[1].bytes(batch))},
+      {"the bias", vector(buffers.bias, bias_elements * plan.element_bytes_d)},
+      {"the groups", vector(buffers.groups, original.group_kind == GroupKind::kNone
+                                                ? 0
+                                                : batch * std::int64_t{sizeof *buffers.groups})},
+      {scales[0].name, vector(scales[0].first, scales[0].bytes())},
+      {scales[1].name, vector(scales[1].first, scales[1].bytes())},
   };
   const Region workspace{buffers.workspace,
                          uses_callers_workspace(plan, buffers) ? plan.launch.workspace_bytes : 0};
@@ -235,6 +251,12 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
   const bool inputs = !plan.reads_inputs || (buffers.a != nullptr && buffers.b != nullptr);
   const bool c = !plan.reads_c || buffers.c != nullptr;
   const bool bias = plan.problem->bias == Bias::kNone;  // else why_not_buffers checks it
+  const bool groups =
+      plan.problem->group_kind == GroupKind::kNone ||
+      (buffers.groups != nullptr &&
+       reinterpret_cast<std::uintptr_t>(buffers.groups) % sizeof *buffers.groups == 0 &&
+       !ranges_overlap(buffers.d, plan.d_bytes, buffers.groups,
+                       plan.problem->batch * std::int64_t{sizeof *buffers.groups}));
   const bool scales =
       buffers.scale_a == nullptr && buffers.scale_b == nullptr && has_one_scale_each(plan.problem);
   const bool apart =
@@ -242,7 +264,7 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
                               ranges_overlap(buffers.d, plan.d_bytes, buffers.b, plan.b_bytes))) &&
       !(plan.reads_c && buffers.c != buffers.d &&
         ranges_overlap(buffers.d, plan.d_bytes, buffers.c, plan.c_bytes));
-  return buffers.d != nullptr && inputs && c && bias && scales && apart &&
+  return buffers.d != nullptr && inputs && c && bias && groups && scales && apart &&
          buffers.workspace == nullptr && scalars_of(buffers) == plan.key.scalars &&
          is_aligned(alignments_of(buffers, plan.reads_c), plan.key.alignments);
 }
@@ -283,6 +305,7 @@ std::string why_not_memory(const MemorySpace& memory, const Problem& problem,
       {"C", if_used(problem.beta != ScalarClass::kZero, buffers.c)},
       {"D", buffers.d},
       {"the bias", if_used(problem.bias != Bias::kNone, buffers.bias)},
+      {"the groups", if_used(problem.group_kind != GroupKind::kNone, buffers.groups)},
       {"scale_a", buffers.scale_a},
       {"scale_b", buffers.scale_b},
       {"the workspace", buffers.workspace},
@@ -306,6 +329,7 @@ int launch(const Plan& plan, const tunedgemm_buffers& buffers, StreamHandle stre
   arguments.c = buffers.c;
   arguments.d = buffers.d;
   arguments.bias = buffers.bias;
+  arguments.groups = buffers.groups;
   if (plan.reads_inputs) {  // else the product is 0, even if a factor is infinite or NaN
     arguments.alpha = buffers.alpha;
     if (buffers.scale_a != nullptr || buffers.scale_b != nullptr) {

@@ -108,6 +108,8 @@ void pair_members(CProblem& problem, Written& written, Pair pair) {
   pair("sm_limit", problem.sm_limit, written.sm_limit);
   pair("scaling_a", problem.scaling_a, written.scaling_a);
   pair("scaling_b", problem.scaling_b, written.scaling_b);
+  pair("group_kind", problem.group_kind, written.group_kind);
+  pair("rows_per_group", problem.rows_per_group, written.rows_per_group);
 }
 
 /// The problem as the caller of the key wrote it.

@@ -136,12 +136,12 @@ class CudaVerifier final : public Verifier {
     reference::ComparisonResult result{0, 0, ~reference::u64{0}};
     device_.copy_to_device(result_->data(), &result, sizeof result);
     task.result = static_cast<reference::ComparisonResult*>(result_->data());
-    run(compare_, task, task.batch * task.m);
+    run(compare_, task, task.rows);
     device_.copy_to_host(&result, result_->data(), sizeof result);
     return result;
   }
 
-  void erase(const reference::EraseTask& task) override { run(erase_, task, task.batch * task.m); }
+  void erase(const reference::EraseTask& task) override { run(erase_, task, task.rows); }
 
   OutOfBoundsWrites find_out_of_bounds_writes(reference::OutOfBoundsTask task) override {
     std::array<reference::u64, 2> found{0, ~reference::u64{0}};

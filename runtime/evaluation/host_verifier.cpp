@@ -81,10 +81,10 @@ class HostVerifier final : public Verifier {
     // kMostRows rows with the same batch index.
     in_parallel(threads_, task.sampling.columns, 8, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = 0; row < task.sampling.rows;) {
-        const std::int64_t batch = reference::sampled_element(task.sampling, task.m, row, 0).batch;
+        const std::int64_t batch = reference::sampled_element(task, row, 0).batch;
         std::int64_t last = row + 1;
         while (last < task.sampling.rows && last - row < kMostRows &&
-               reference::sampled_element(task.sampling, task.m, last, 0).batch == batch) {
+               reference::sampled_element(task, last, 0).batch == batch) {
           ++last;
         }
         compute_panel(task, row, last, begin, end);
@@ -97,7 +97,7 @@ class HostVerifier final : public Verifier {
     reference::ComparisonResult result{0, 0, ~reference::u64{0}};
     double worst = 0;
     std::mutex mutex;
-    const std::int64_t rows = task.batch * task.m;
+    const std::int64_t rows = task.rows;
     in_parallel(threads_, rows, kLeastElements / std::max<std::int64_t>(task.n, 1),
                 [&](std::int64_t begin, std::int64_t end) {
                   const ComparedRows compared = compare_rows(task, begin, end);
@@ -112,7 +112,7 @@ class HostVerifier final : public Verifier {
 
   void erase(const reference::EraseTask& task) override {
     auto* d = static_cast<std::byte*>(task.d);
-    for (std::int64_t row = 0; row < task.batch * task.m; ++row) {
+    for (std::int64_t row = 0; row < task.rows; ++row) {
       const std::int64_t start =
           reference::offset_of(task.strides, row / task.m, row % task.m, 0) * task.element_bytes;
       std::fill_n(d + start, task.n * task.element_bytes, std::byte{0xff});
@@ -176,12 +176,12 @@ class HostVerifier final : public Verifier {
     std::vector<double> b(columns);
     std::vector<double> accumulators(rows * columns, 0.0);
     const auto position = [&](std::size_t row, std::size_t column) {
-      return reference::sampled_element(task.sampling, task.m,
-                                        first_row + static_cast<std::int64_t>(row),
+      return reference::sampled_element(task, first_row + static_cast<std::int64_t>(row),
                                         first_column + static_cast<std::int64_t>(column));
     };
     const long long batch = position(0, 0).batch;
-    for (long long k = 0; k < task.k; ++k) {
+    const reference::Depth depth = reference::depth_of(task, batch);
+    for (long long k = depth.begin; k < depth.end; ++k) {
       for (std::size_t column = 0; column < columns; ++column) {
         b[column] = reference::value_of_b(task, batch, k, position(0, column).n);
       }
@@ -198,8 +198,7 @@ class HostVerifier final : public Verifier {
         const reference::Element at = position(row, column);
         task.expected[(first_row + static_cast<std::int64_t>(row)) * task.sampling.columns +
                       first_column + static_cast<std::int64_t>(column)] =
-            reference::expected_value(task, accumulators[row * columns + column], at.batch, at.m,
-                                      at.n);
+            reference::expected_value(task, accumulators[row * columns + column], at);
       }
     }
   }

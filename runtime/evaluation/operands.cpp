@@ -66,12 +66,12 @@ Scalars scalars_for(const Problem& problem) {
   return scalars;
 }
 
-// The scales of A or of B. One scale serves the whole batch.
+// The scales of A or of B.
 struct Scales : ScaleCounts {
-  Scales(const Problem& problem, Scaling scaling_of_operand, std::int64_t extent)
+  Scales(const Problem& problem, Scaling scaling_of_operand, std::int64_t extent, bool is_of_a)
       : ScaleCounts(scale_counts(scaling_of_operand, extent, problem.k)),
         scaling(scaling_of_operand),
-        batch(scaling == Scaling::kTensor ? 1 : problem.batch) {}
+        batch(scaled_batch(problem, scaling, is_of_a)) {}
 
   Scaling scaling;
   std::int64_t batch;
@@ -79,10 +79,10 @@ struct Scales : ScaleCounts {
   std::int64_t count() const { return rows * blocks * batch; }
 };
 Scales scales_of_a(const Problem& problem) {
-  return {problem, problem.scaling_a, problem.m};
+  return {problem, problem.scaling_a, problem.m, true};
 }
 Scales scales_of_b(const Problem& problem) {
-  return {problem, problem.scaling_b, problem.n};
+  return {problem, problem.scaling_b, problem.n, false};
 }
 
 // Neighbours along K are near each other in the scales of B and far apart in those of A, so that a
@@ -96,7 +96,7 @@ reference::ScaleInput scale_input(const Problem& problem, const Scales& scales, 
     const bool are_dense = is_of_blocks(scales.scaling) && scales.rows % 4 == 0;
     const std::int64_t step = are_dense ? 1 : kScaleStride;
     strides = {step * (k_is_near ? scales.blocks : 1), step * (k_is_near ? 1 : scales.rows),
-               step * scales.rows * scales.blocks};
+               scales.batch == 1 ? 0 : step * scales.rows * scales.blocks};
     strides.column = is_of_blocks(scales.scaling) ? strides.column : 0;
   }
   return {{traits(DataType::kF32).format, distribution_of_scale(problem, scales.scaling),
@@ -116,15 +116,37 @@ std::int64_t span_bytes(const Matrix& matrix, std::int64_t rows, std::int64_t co
 }
 
 std::int64_t bias_elements(const Problem& problem) {
-  switch (problem.bias) {
-    case Bias::kNone:
-      return 0;
-    case Bias::kPerRow:
-      return problem.m;
-    case Bias::kPerColumn:
-      return problem.n;
+  const std::int64_t length = problem.bias == Bias::kNone     ? 0
+                              : problem.bias == Bias::kPerRow ? problem.m
+                                                              : problem.n;
+  return length + (problem.batch - 1) * bias_batch_stride(problem);
+}
+
+// Divides `extent` into the groups, or gives each a part of its own `extent`. Of the uneven ones a
+// quarter are empty, and some are as large as possible.
+std::vector<int> group_numbers_for(const Problem& problem, std::uint64_t seed) {
+  if (problem.group_kind == GroupKind::kNone) {
+    return {};
   }
-  return 0;
+  const std::int64_t extent = shares_depth(problem) ? problem.k : problem.m;
+  const auto groups = static_cast<std::size_t>(problem.batch);
+  std::vector<int> numbers(2 * groups);
+  std::int64_t end = 0;
+  for (std::size_t group = 0; group < groups; ++group) {
+    const auto random = static_cast<std::int64_t>(reference::scramble(seed + 7 + group) >> 8);
+    const std::int64_t left = extent - end;
+    const std::int64_t most = random % 16 == 1 ? left : std::min(left, 2 * extent / problem.batch);
+    const std::int64_t rows = random % 4 == 0 ? 0 : random / 16 % (most + 1);
+    const bool counts = problem.group_kind == GroupKind::kCounts;
+    end = counts ? 0 : end + rows;
+    numbers[group] = static_cast<int>(!counts ? end : random % 16 == 1 ? extent : rows);
+    numbers[groups + group] = static_cast<int>(
+        counts ? usual_rows(problem)
+        : shares_depth(problem)
+            ? extent * static_cast<std::int64_t>(group + 1) / problem.batch
+            : std::min(extent, usual_rows(problem) * static_cast<std::int64_t>(group + 1)));
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -156,6 +178,10 @@ OperandLayout operand_layout(const Problem& problem) {
     layout.scale_a = place_scales(scales_of_a(problem));
     layout.scale_b = place_scales(scales_of_b(problem));
   }
+  if (problem.group_kind != GroupKind::kNone) {
+    layout.groups =
+        place(2 * problem.batch * std::int64_t{sizeof(int)}, sizeof(int), kInputGuardBytes);
+  }
   layout.d_region = round_up(end, kOperandAlignment);
   layout.d =
       place(span_bytes(problem.d, m, n, batch), problem.d.alignment_bytes, kOutputGuardBytes);
@@ -171,15 +197,29 @@ VerifiedProblem::VerifiedProblem(const Problem& canonical_problem, std::uint64_t
     : problem(canonical_problem),
       scalars(scalars_for(canonical_problem)),
       seed(input_seed),
-      layout(operand_layout(canonical_problem)) {}
+      layout(operand_layout(canonical_problem)),
+      group_numbers(group_numbers_for(canonical_problem, input_seed)) {}
 
-Arguments VerifiedProblem::arguments(std::byte* base) const {
+namespace {
+
+reference::Groups groups_of(const Problem& problem, const std::byte* base,
+                            const OperandLayout& layout) {
+  return {problem.group_kind, reinterpret_cast<const int*>(base + layout.groups), problem.batch};
+}
+
+}  // namespace
+
+Arguments VerifiedProblem::arguments(std::byte* base, GroupSizes sizes) const {
   Arguments arguments = arguments_of(problem);
   arguments.a = base + layout.a;
   arguments.b = base + layout.b;
   arguments.c = reads_c() ? base + layout.c : nullptr;
   arguments.bias = problem.bias == Bias::kNone ? nullptr : base + layout.bias;
   arguments.d = base + layout.d;
+  if (problem.group_kind != GroupKind::kNone) {
+    arguments.groups =
+        groups_of(problem, base, layout).numbers + (sizes == GroupSizes::kEven ? problem.batch : 0);
+  }
   arguments.alpha = scalars.alpha;
   arguments.beta = scalars.beta;
   arguments.slope = scalars.slope;
@@ -218,8 +258,11 @@ reference::Input VerifiedProblem::c() const {
 }
 
 reference::Input VerifiedProblem::bias() const {
-  return {
-      traits(problem.d.type).format, reference::kUniform, reference::scramble(seed + 4), {0, 1, 0}};
+  const bool is_per_row = problem.bias == Bias::kPerRow;
+  return {traits(problem.d.type).format,
+          reference::kUniform,
+          reference::scramble(seed + 4),
+          {is_per_row ? 1 : 0, is_per_row ? 0 : 1, bias_batch_stride(problem)}};
 }
 
 reference::ScaleInput VerifiedProblem::scale_a() const {
@@ -262,7 +305,9 @@ std::vector<reference::FillTask> VerifiedProblem::fill_all(std::byte* base) cons
     tasks.push_back(fill_c(base));
   }
   if (problem.bias != Bias::kNone) {
-    tasks.push_back(fill(bias(), base + layout.bias, 1, bias_elements(problem), 1));
+    reference::Input values = bias();
+    values.strides = {0, 1, 0};
+    tasks.push_back(fill(values, base + layout.bias, 1, bias_elements(problem), 1));
   }
   const auto fill_scales = [&](const reference::ScaleInput& scale, std::int64_t offset,
                                const Scales& scales) {
@@ -275,9 +320,10 @@ std::vector<reference::FillTask> VerifiedProblem::fill_all(std::byte* base) cons
   return tasks;
 }
 
-reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling,
-                                          double* expected) const {
+reference::GemmTask VerifiedProblem::gemm(const reference::Sampling& sampling, double* expected,
+                                          std::byte* base) const {
   reference::GemmTask task{};
+  task.groups = groups_of(problem, base, layout);
   task.expected = expected;
   task.sampling = sampling;
   task.m = problem.m;
@@ -305,16 +351,23 @@ reference::CompareTask VerifiedProblem::compare(const reference::Sampling& sampl
   task.d = base + layout.d;
   task.expected = expected;
   task.sampling = sampling;
+  task.groups = groups_of(problem, base, layout);
+  task.d_holds_c = problem.c_is_d ? 1 : 0;
   task.strides = strides_of(problem.d);
   task.m = problem.m;
   task.n = problem.n;
   task.k = problem.k;
-  task.batch = problem.batch;
+  task.rows = total_rows(problem);
   task.format = traits(problem.d.type).format;
   task.scale_a = scale_a();
   task.scale_b = scale_b();
   task.bound = error_bound(problem, scalars);
   return task;
+}
+
+reference::Element VerifiedProblem::element(std::int64_t row, std::int64_t column) const {
+  return reference::element_at({problem.group_kind, group_numbers.data(), problem.batch}, problem.m,
+                               row, column);
 }
 
 reference::EraseTask VerifiedProblem::erase(std::byte* base) const {
@@ -323,7 +376,7 @@ reference::EraseTask VerifiedProblem::erase(std::byte* base) const {
           strides_of(problem.d),
           problem.m,
           problem.n,
-          problem.batch};
+          total_rows(problem)};
 }
 
 reference::OutOfBoundsTask VerifiedProblem::find_out_of_bounds_writes(std::byte* base) const {
@@ -349,7 +402,7 @@ reference::Sampling sampling_for(const Problem& problem, double multiply_adds,
     number = (extent - first + step - 1) / step;
   };
   constexpr double kLeastRows = 64;
-  const std::int64_t rows = problem.m * problem.batch;
+  const std::int64_t rows = total_rows(problem);
   const double columns_wanted =
       std::max(1.0, affordable / std::min(kLeastRows, static_cast<double>(rows)));
   reference::Sampling sampling{};

@@ -5,7 +5,8 @@
 // is NaN in every float type. A kernel that reads poison computes a wrong result. A kernel that
 // overwrites poison between the rows of D or in the guards around D is detected.
 //
-//     | guard | A | guard | B | guard | C | guard | bias | guard | scales | guard | D | guard |
+//     | guard | A | guard | B | guard | C | guard | bias | guard | scales | guard | groups |
+//     | guard | D | guard |
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace tunedgemm::internal {
 /// The byte offsets at which the matrices begin. A matrix whose alignment in the problem is below
 /// 16 bytes has exactly this alignment, so that a kernel that assumes more fails.
 struct OperandLayout {
-  std::int64_t a = 0, b = 0, c = 0, bias = 0, scale_a = 0, scale_b = 0, d = 0;
+  std::int64_t a = 0, b = 0, c = 0, bias = 0, scale_a = 0, scale_b = 0, groups = 0, d = 0;
   std::int64_t d_region = 0;        ///< start of D and its guards: a multiple of 8
   std::int64_t d_region_bytes = 0;  ///< a multiple of 8
   std::int64_t bytes = 0;           ///< of the allocation: a multiple of 256
@@ -33,6 +34,10 @@ struct OperandLayout {
 /// D.
 OperandLayout operand_layout(const Problem& problem);
 
+/// The groups of a grouped product: of all sizes, also empty ones, for the verification, or equal
+/// ones, for which problems are tuned.
+enum class GroupSizes { kUneven, kEven };
+
 /// A verified multiplication: the problem, its scalars and the seed of its inputs. The members
 /// create tasks for a Verifier (verifier.h); operands begin at `base`.
 struct VerifiedProblem {
@@ -40,11 +45,13 @@ struct VerifiedProblem {
   Scalars scalars;
   std::uint64_t seed = 0;
   OperandLayout layout;
+  /// The numbers of uneven groups, then those of even ones; for the memory at layout.groups.
+  std::vector<int> group_numbers;
 
   VerifiedProblem(const Problem& canonical_problem, std::uint64_t input_seed);
 
   /// The arguments of a launch, without a workspace.
-  Arguments arguments(std::byte* base) const;
+  Arguments arguments(std::byte* base, GroupSizes sizes = GroupSizes::kUneven) const;
 
   reference::Input a() const;
   reference::Input b() const;
@@ -67,9 +74,12 @@ struct VerifiedProblem {
   bool reads_c() const { return problem.beta != ScalarClass::kZero; }
 
   /// `expected` receives sampling.rows * sampling.columns values.
-  reference::GemmTask gemm(const reference::Sampling& sampling, double* expected) const;
+  reference::GemmTask gemm(const reference::Sampling& sampling, double* expected,
+                           std::byte* base) const;
   reference::CompareTask compare(const reference::Sampling& sampling, const double* expected,
                                  std::byte* base) const;
+  /// The position of D's element in this column and row, which counts over all batch indices.
+  reference::Element element(std::int64_t row, std::int64_t column) const;
   reference::EraseTask erase(std::byte* base) const;
   reference::OutOfBoundsTask find_out_of_bounds_writes(std::byte* base) const;
 };

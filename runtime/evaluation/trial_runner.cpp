@@ -65,8 +65,8 @@ std::byte* TrialRunner::set(std::int64_t index) const {
   return static_cast<std::byte*>(operands_->data()) + index * verified_.layout.bytes;
 }
 
-Arguments TrialRunner::arguments(std::int64_t set_index) const {
-  Arguments arguments = verified_.arguments(set(set_index));
+Arguments TrialRunner::arguments(std::int64_t set_index, GroupSizes sizes) const {
+  Arguments arguments = verified_.arguments(set(set_index), sizes);
   arguments.workspace = workspace_ ? workspace_->data() : nullptr;
   return arguments;
 }
@@ -80,7 +80,12 @@ void TrialRunner::fill_operands() {
     task.copy_bytes = verified_.layout.bytes;
     verifier_->fill(task);
   }
-  verifier_->compute(verified_.gemm(sampling_, static_cast<double*>(expected_->data())));
+  const std::vector<int>& numbers = verified_.group_numbers;
+  for (std::int64_t index = 0; index < sets_ && !numbers.empty(); ++index) {
+    device_.copy_to_device(set(index) + verified_.layout.groups, numbers.data(),
+                           static_cast<std::int64_t>(numbers.size() * sizeof(int)));
+  }
+  verifier_->compute(verified_.gemm(sampling_, static_cast<double*>(expected_->data()), set(0)));
   is_filled_ = true;
 }
 
@@ -116,7 +121,8 @@ std::variant<double, Rejection> TrialRunner::check_or_throw(const CompiledKernel
   if (verified_.problem.c_is_d) {
     verifier_->fill(verified_.fill_c(set(0)));
   }
-  if (const int error = kernel.run(launch, arguments(0), device_.own_stream()); error != 0) {
+  if (const int error = kernel.run(launch, arguments(0, GroupSizes::kUneven), device_.own_stream());
+      error != 0) {
     return Rejection{Reason::kLaunchFailed, device_.describe(error)};
   }
   device_.synchronize(device_.own_stream());
@@ -144,14 +150,15 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
       verified_.compare(sampling_, static_cast<const double*>(expected_->data()), set(0));
   const auto first = static_cast<std::int64_t>(result.first_wrong);
   const std::int64_t row = first / task.n, column = first % task.n;
-  const long long offset = reference::offset_of(task.strides, row / task.m, row % task.m, column);
+  const reference::Element at = verified_.element(row, column);
+  const long long offset = reference::offset_of(task.strides, at.batch, at.m, column);
   const std::int64_t bytes = size_bytes(verified_.problem.d.type);
   std::array<std::byte, sizeof(double)> element{};
   device_.copy_to_host(element.data(), static_cast<const std::byte*>(task.d) + offset * bytes,
                        bytes);
   std::ostringstream text;
   text.imbue(std::locale::classic());  // the program's may group digits
-  text << "batch=" << row / task.m << " m=" << row % task.m << " n=" << column << ": got "
+  text << "batch=" << at.batch << " m=" << at.m << " n=" << column << ": got "
        << reference::load(task.format, element.data(), 0);
   const long long sampled_row =
       reference::sample_index(row, sampling_.first_row, sampling_.row_step, sampling_.rows);
@@ -165,7 +172,7 @@ std::string TrialRunner::wrong_result(const reference::ComparisonResult& result)
     text << ", expected " << expected;
   }
   text << "; the worst is " << __builtin_bit_cast(double, result.worst)
-       << " times the error bound off; " << result.wrong << " of " << task.batch * task.m * task.n
+       << " times the error bound off; " << result.wrong << " of " << task.rows * task.n
        << " elements wrong";
   return text.str();
 }
@@ -198,7 +205,7 @@ TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Laun
   timed.launch = launch;
   timed.launch_regime = verified_.problem.launch_regime;
   for (std::int64_t index = 0; index < sets_; ++index) {
-    timed.rotation.push_back(arguments(index));
+    timed.rotation.push_back(arguments(index, GroupSizes::kEven));
   }
   return timed;
 }

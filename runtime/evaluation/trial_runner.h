@@ -57,7 +57,7 @@ class TrialRunner {
   std::byte* set(std::int64_t index) const;
   void fill_operands();
   void provide_workspace(const Launch& launch);
-  Arguments arguments(std::int64_t set_index) const;
+  Arguments arguments(std::int64_t set_index, GroupSizes sizes) const;
   std::string wrong_result(const reference::ComparisonResult& result);
   std::string out_of_bounds_writes();
   bool counters_are_zero(const Launch& launch);

@@ -237,7 +237,8 @@ struct Epilogue {
                            n * arguments.c_stride_n);
     }
     if (problem.bias != Bias::kNone) {
-      x += load(problem.d, arguments.bias, problem.bias == Bias::kPerRow ? m : n);
+      x += load(problem.d, arguments.bias,
+                batch * arguments.batch_stride_bias + (problem.bias == Bias::kPerRow ? m : n));
     }
     x = reference::activated(problem.activation, x, static_cast<double>(arguments.slope));
     store(problem.d, arguments.d, index, x);
@@ -246,6 +247,16 @@ struct Epilogue {
 
 long long blocks(long long extent, long long block) {
   return (extent + block - 1) / block;
+}
+
+GroupRange rows_of(GroupKind kind, const Arguments& arguments, long long batch) {
+  const bool all = kind == GroupKind::kNone || kind == GroupKind::kDepth;
+  return all ? GroupRange{0, arguments.m}
+             : range_of_group(kind, arguments.groups, batch, arguments.m);
+}
+GroupRange depth_of(GroupKind kind, const Arguments& arguments, long long batch) {
+  return kind == GroupKind::kDepth ? range_of_group(kind, arguments.groups, batch, arguments.k)
+                                   : GroupRange{0, arguments.k};
 }
 
 template <class Accumulator>
@@ -263,7 +274,12 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
   const long long jobs = arguments.batch * jobs_m * jobs_n;
   for (long long job = team.rank; job < jobs; job += team.size) {
     const long long batch = job / (jobs_m * jobs_n);
-    const long long m0 = job / jobs_n % jobs_m * kBlockM;
+    const GroupRange rows = rows_of(problem.group_kind, arguments, batch);
+    const GroupRange depth_range = depth_of(problem.group_kind, arguments, batch);
+    const long long m0 = rows.begin + job / jobs_n % jobs_m * kBlockM;
+    if (m0 >= rows.end) {
+      continue;
+    }
     const long long n0 = job % jobs_n * kBlockN;
     const bool rows_a = problem.order_a == Order::kRowMajor;
     const bool rows_b = problem.order_b == Order::kRowMajor;
@@ -273,7 +289,7 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
         batch * arguments.batch_stride_a,
         rows_a ? arguments.lda : 1,
         rows_a ? 1 : arguments.lda,
-        arguments.m,
+        rows.end,
         {is_of_blocks(problem.scaling_a)
              ? arguments.scale_a + batch * arguments.scale_batch_stride_a
              : nullptr,
@@ -289,12 +305,12 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
              ? arguments.scale_b + batch * arguments.scale_batch_stride_b
              : nullptr,
          rows_of_scale(problem.scaling_b), arguments.scale_stride_b, arguments.scale_k_stride_b}};
-    const long long tiles_m = blocks(std::min(arguments.m - m0, kBlockM), kTileM);
+    const long long tiles_m = blocks(std::min(rows.end - m0, kBlockM), kTileM);
     const long long tiles_n = blocks(std::min(arguments.n - n0, kBlockN), kTileN);
 
     std::fill_n(accumulators, tiles_m * kTileM * tiles_n * kTileN, Accumulator(0));
-    for (long long k0 = 0; k0 < arguments.k; k0 += kBlockK) {
-      const long long depth = std::min(arguments.k - k0, kBlockK);
+    for (long long k0 = depth_range.begin; k0 < depth_range.end; k0 += kBlockK) {
+      const long long depth = std::min(depth_range.end - k0, kBlockK);
       for (long long tile = 0; tile < tiles_m; ++tile) {
         a.pack(packed_a + tile * kTileM * depth, kTileM, m0 + tile * kTileM, k0, depth);
       }
@@ -306,7 +322,7 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
         }
       }
     }
-    for (long long m = 0; m < std::min(arguments.m - m0, kBlockM); ++m) {
+    for (long long m = 0; m < std::min(rows.end - m0, kBlockM); ++m) {
       for (long long n = 0; n < std::min(arguments.n - n0, kBlockN); ++n) {
         const long long tile = n / kTileN * tiles_m + m / kTileM;
         epilogue(batch, m0 + m, n0 + n,
@@ -328,7 +344,8 @@ ProblemClass problem_class(const Problem& problem) {
           .bias = problem.bias,
           .activation = problem.activation,
           .scaling_a = problem.scaling_a,
-          .scaling_b = problem.scaling_b};
+          .scaling_b = problem.scaling_b,
+          .group_kind = problem.group_kind};
 }
 
 std::int64_t built_in_scratch_bytes() {

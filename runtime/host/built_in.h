@@ -18,6 +18,7 @@ struct ProblemClass {
   Bias bias = Bias::kNone;
   Activation activation = Activation::kNone;
   Scaling scaling_a = Scaling::kTensor, scaling_b = Scaling::kTensor;
+  GroupKind group_kind = GroupKind::kNone;
 };
 
 ProblemClass problem_class(const Problem& problem);

@@ -81,7 +81,7 @@ bool has_known_numbers(const tunedgemm_problem& problem) {
                      [](int order) { return is_within(order, 0, 1); }) &&
          is_within(problem.activation, 0, 8) && is_within(problem.bias, 0, 2) &&
          is_within(problem.numerics, -1, 4) && is_within(problem.scaling_a, 0, 3) &&
-         is_within(problem.scaling_b, 0, 3);
+         is_within(problem.scaling_b, 0, 3) && is_within(problem.group_kind, 0, 3);
 }
 
 int element_bytes(tunedgemm_type type) {
@@ -123,11 +123,16 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
               const tunedgemm_plan* plan) {
   constexpr Wide kMost = 1 << 14;
   const auto& p = problem;
+  const bool shares_rows = p.group_kind == TUNEDGEMM_GROUP_KIND_ROWS;
+  const bool shares_k = p.group_kind == TUNEDGEMM_GROUP_KIND_K;
+  const auto copies = [&](bool is_shared) { return is_shared ? std::int64_t{1} : p.batch; };
+  const std::int64_t of_a = copies(shares_rows || shares_k), of_b = copies(shares_k);
+  const std::int64_t of_d = copies(shares_rows);
   const std::array<Wide, 4> spans{
-      span_bytes(p.type_a, p.order_a, p.m, p.k, p.lda, p.batch, p.batch_stride_a),
-      span_bytes(p.type_b, p.order_b, p.k, p.n, p.ldb, p.batch, p.batch_stride_b),
-      span_bytes(p.type_d, p.order_c, p.m, p.n, p.ldc, p.batch, p.batch_stride_c),
-      span_bytes(p.type_d, p.order_d, p.m, p.n, p.ldd, p.batch, p.batch_stride_d)};
+      span_bytes(p.type_a, p.order_a, p.m, p.k, p.lda, of_a, p.batch_stride_a),
+      span_bytes(p.type_b, p.order_b, p.k, p.n, p.ldb, of_b, p.batch_stride_b),
+      span_bytes(p.type_d, p.order_c, p.m, p.n, p.ldc, of_d, p.batch_stride_c),
+      span_bytes(p.type_d, p.order_d, p.m, p.n, p.ldd, of_d, p.batch_stride_d)};
   const bool has_elements = p.m > 0 && p.n > 0 && p.batch > 0;
   const Wide work = has_elements ? Wide{p.m} * p.n * p.batch * (p.k > 0 ? p.k : 1) : 0;
   if (std::any_of(spans.begin(), spans.end(), [](Wide span) { return span > kMost; }) ||
@@ -135,18 +140,20 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
     return;
   }
   const Bytes a(spans[0]), b(spans[1]), c(spans[2]), d(spans[3]);
-  const Bytes bias(!has_elements                      ? Wide{0}
-                   : p.bias == TUNEDGEMM_BIAS_PER_ROW ? Wide{p.m} * element_bytes(p.type_d)
-                                                      : Wide{p.n} * element_bytes(p.type_d));
+  const bool has_one_bias = p.group_kind == TUNEDGEMM_GROUP_KIND_NONE ||
+                            (shares_rows && p.bias == TUNEDGEMM_BIAS_PER_ROW);
+  const Bytes bias(has_elements ? Wide{p.bias == TUNEDGEMM_BIAS_PER_ROW ? p.m : p.n} *
+                                      copies(has_one_bias) * element_bytes(p.type_d)
+                                : Wide{0});
   // Scales are packed or two elements apart.
   const Wide distance = input.below(2) == 0 ? 1 : 2;
   const auto blocks = [](tunedgemm_scaling scaling, std::int64_t k) {
     return scaling < TUNEDGEMM_SCALING_BLOCK_1X128 ? 1 : (k + 127) / 128;
   };
-  const auto scale_bytes = [&](tunedgemm_scaling scaling, std::int64_t rows) {
+  const auto scale_bytes = [&](tunedgemm_scaling scaling, std::int64_t rows, bool is_shared) {
     const Wide groups = scaling == TUNEDGEMM_SCALING_BLOCK_128X128 ? (rows + 127) / 128 : rows;
     const bool one = scaling == TUNEDGEMM_SCALING_TENSOR || !has_elements || p.k <= 0;
-    const Wide scales = one ? Wide{1} : groups * blocks(scaling, p.k) * p.batch;
+    const Wide scales = one ? Wide{1} : groups * blocks(scaling, p.k) * copies(is_shared);
     return Wide{sizeof(float)} * ((scales - 1) * distance + 1);
   };
   const auto stride = [&](Wide scales) {
@@ -156,7 +163,18 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   buffers.scale_stride_b = stride(blocks(p.scaling_b, p.k));
   buffers.scale_k_stride_a = buffers.scale_k_stride_b = stride(1);
   buffers.scale_batch_stride_a = buffers.scale_batch_stride_b = 0;
-  const Bytes scale_a(scale_bytes(p.scaling_a, p.m)), scale_b(scale_bytes(p.scaling_b, p.n));
+  const auto shares_blocks = [&](tunedgemm_scaling scaling) {
+    return shares_k && scaling >= TUNEDGEMM_SCALING_BLOCK_1X128;
+  };
+  const Bytes scale_a(scale_bytes(p.scaling_a, p.m, shares_rows || shares_blocks(p.scaling_a)));
+  const Bytes scale_b(scale_bytes(p.scaling_b, p.n, shares_blocks(p.scaling_b)));
+  // Any numbers will do.
+  const Bytes groups(has_elements ? Wide{sizeof(std::int32_t)} * p.batch : Wide{0});
+  for (std::int64_t group = 0; has_elements && group < p.batch; ++group) {
+    static_cast<std::int32_t*>(groups.data())[group] =
+        input.below(4) == 0 ? input.take<std::int32_t>()
+                            : static_cast<std::int32_t>(input.below(16));
+  }
   // A matrix usually has its own memory. Sometimes it is null, or shares the memory of another
   // matrix if that memory is large enough.
   const std::array<void*, 4> places{a.data(), b.data(), c.data(), d.data()};
@@ -173,6 +191,7 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   buffers.c = place(2);
   buffers.d = place(3);
   buffers.bias = bias.data();
+  buffers.groups = input.below(16) == 0 ? nullptr : static_cast<std::int32_t*>(groups.data());
   buffers.scale_a = input.below(2) == 0 ? nullptr : static_cast<const float*>(scale_a.data());
   buffers.scale_b = input.below(2) == 0 ? nullptr : static_cast<const float*>(scale_b.data());
   buffers.workspace = nullptr;
@@ -194,7 +213,8 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
       offsetof(tunedgemm_problem, order_b),   offsetof(tunedgemm_problem, order_c),
       offsetof(tunedgemm_problem, order_d),   offsetof(tunedgemm_problem, activation),
       offsetof(tunedgemm_problem, bias),      offsetof(tunedgemm_problem, numerics),
-      offsetof(tunedgemm_problem, scaling_a), offsetof(tunedgemm_problem, scaling_b)};
+      offsetof(tunedgemm_problem, scaling_a), offsetof(tunedgemm_problem, scaling_b),
+      offsetof(tunedgemm_problem, group_kind)};
   const std::size_t at = kNumbers[input.below(kNumbers.size())];
   bytes[at + 1 + input.below(3)] ^= static_cast<unsigned char>(1 + input.below(255));
   must_hold(tunedgemm_matmul(context(), &other, &buffers, nullptr) ==

@@ -144,6 +144,63 @@ TEST_CASE("Scales of blocks are promoted") {
   CHECK(canonical(problem)->scaling_a == Scaling::kTensor);
 }
 
+TEST_CASE("Groups share the matrices whose rows or depth they divide") {
+  Problem written = default_problem();
+  read_text("types=bf16 layout=nt m=100 n=48 k=64 batch=5 group_kind=rows rows_per_group=9",
+            written);
+  const Problem rows = completed(written);
+  CHECK(why_not(rows).empty());
+  CHECK((rows.a.batch_stride == 0 && rows.d.batch_stride == 0));
+  CHECK(rows.b.batch_stride == 64 * 48);
+  CHECK(to_text(rows).ends_with(" group_kind=rows rows_per_group=9"));
+  CHECK(canonical(rows)->rows_per_group == 16);
+  CHECK(usual_rows(canonical(rows)) == 16);
+  CHECK(total_rows(rows) == 100);
+  CHECK(flops(rows) == 2.0 * 100 * 48 * 64);
+
+  Problem column_major = rows;
+  column_major.d.order = Order::kColumnMajor;
+  column_major.d.leading_dimension = 100;
+  CHECK_THAT(why_not(column_major), ContainsSubstring("groups of rows need a row-major D"));
+  Problem strided = rows;
+  strided.a.batch_stride = 6400;
+  CHECK_THAT(why_not(strided), ContainsSubstring("the batch stride of A is 6400, but the groups"));
+  Problem negative = rows;
+  negative.rows_per_group = -1;
+  CHECK_THAT(why_not(negative), ContainsSubstring("rows_per_group is -1"));
+
+  written.group_kind = GroupKind::kCounts;
+  written.rows_per_group = 600;
+  const Problem counts = completed(written);
+  CHECK(counts.a.batch_stride == 100 * 64);
+  CHECK(total_rows(counts) == 500);
+  CHECK(canonical(counts)->rows_per_group == 2048);
+  CHECK(usual_rows(canonical(counts)) == 100);
+
+  written.group_kind = GroupKind::kDepth;
+  const Problem depth = completed(written);
+  CHECK((depth.a.batch_stride == 0 && depth.b.batch_stride == 0));
+  CHECK(depth.d.batch_stride == 100 * 48);
+  CHECK(canonical(depth)->rows_per_group == 0);
+  CHECK(why_not(transposed(depth)).empty());
+}
+
+TEST_CASE("The range of a group lies inside the matrix, whatever the numbers are") {
+  const int ends[] = {3, 3, 9, 5, -7, 400};
+  const auto range = [&](GroupKind kind, int group) {
+    const GroupRange found = range_of_group(kind, ends, group, 8);
+    return std::pair(found.begin, found.end);
+  };
+  CHECK(range(GroupKind::kRows, 0) == std::pair(0LL, 3LL));
+  CHECK(range(GroupKind::kRows, 1) == std::pair(3LL, 3LL));
+  CHECK(range(GroupKind::kRows, 2) == std::pair(3LL, 8LL));
+  CHECK(range(GroupKind::kRows, 3) == std::pair(8LL, 8LL));
+  CHECK(range(GroupKind::kDepth, 4) == std::pair(5LL, 5LL));
+  CHECK(range(GroupKind::kDepth, 5) == std::pair(0LL, 8LL));
+  CHECK(range(GroupKind::kCounts, 2) == std::pair(0LL, 8LL));
+  CHECK(range(GroupKind::kCounts, 4) == std::pair(0LL, 0LL));
+}
+
 TEST_CASE("The message about a bad problem has the bad value") {
   const auto reason = [](auto change) {
     Problem problem = f16_problem();

@@ -87,6 +87,9 @@ int cublaslt_compute(const Problem& problem) {
 
 // Empty if cuBLASLt can take part in a race for the problem.
 std::string why_not_cublaslt(const Problem& problem) {
+  if (problem.group_kind != GroupKind::kNone) {
+    return "its grouped products are not raced";
+  }
   const bool both_are_of_blocks =
       is_of_blocks(problem.scaling_a) && is_of_blocks(problem.scaling_b);
   if (problem.scaling_a != problem.scaling_b && !both_are_of_blocks) {

@@ -64,6 +64,9 @@ bool find(void* library, const char* name, Function& function) {
 }
 
 std::string why_not_openblas(const Problem& problem) {
+  if (problem.group_kind != GroupKind::kNone) {
+    return "it has no grouped products";
+  }
   const DataType type = problem.a.type;
   if (type != problem.b.type || type != problem.d.type ||
       (type != DataType::kF64 && (type != DataType::kF32 || problem.numerics != Numerics::kIeee))) {

@@ -7,10 +7,11 @@ struct Arguments {
   const void* b;
   const void* c;  // never read if beta is of class zero; may be d
   void* d;
-  const void* bias;  // of D's type: m values, one per row of D, or n, one per column; may be null
+  const void* bias;      // of D's type: a value per row of D, or one per column; may be null
   const float* scale_a;  // SCALING_A: one value, or null for 1; or a value for each row or block
   const float* scale_b;
-  void* workspace;  // 256-byte aligned
+  const int* groups;  // GROUP_KIND: one number for each batch index
+  void* workspace;    // 256-byte aligned
 
   long long m, n, k, batch;
 
@@ -20,7 +21,7 @@ struct Arguments {
   long long c_stride_m, c_stride_n;
 
   // In elements.
-  long long batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d;
+  long long batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d, batch_stride_bias;
 
   double alpha, beta;
   float slope;  // of leaky_relu

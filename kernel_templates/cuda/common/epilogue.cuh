@@ -49,7 +49,8 @@ __device__ __forceinline__ Epilogue begin_epilogue(const Arguments& arguments,
   epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_index * arguments.batch_stride_c;
   epilogue.c_stride_m = arguments.c_stride_m;
   epilogue.c_stride_n = arguments.c_stride_n;
-  epilogue.bias = static_cast<const TypeD*>(arguments.bias);
+  epilogue.bias =
+      static_cast<const TypeD*>(arguments.bias) + batch_index * arguments.batch_stride_bias;
   epilogue.is_identity = arguments.alpha == 1.0 && arguments.scale_a == nullptr &&
                          arguments.scale_b == nullptr && !kReadC && kBias == Bias::kNone &&
                          kActivation == Activation::kNone;

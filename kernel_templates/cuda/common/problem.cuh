@@ -4,6 +4,7 @@
 
 #include "../../problem/activation.h"
 #include "arguments.cuh"
+#include "groups.cuh"
 #include "number.cuh"
 #include "scaling.cuh"
 

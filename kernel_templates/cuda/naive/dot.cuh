@@ -9,7 +9,8 @@ __device__ __forceinline__ Accumulator dot(const Arguments& arguments, long long
   const TypeA* const a = matrix_a(arguments, batch_index);
   const TypeB* const b = matrix_b(arguments, batch_index);
   Accumulator accumulator = 0;
-  for (long long k = 0; k < arguments.k; ++k) {
+  const GroupRange depth = depth_of(arguments, batch_index);
+  for (long long k = depth.begin; k < depth.end; ++k) {
     const Accumulator left = widen(a[offset_a(arguments, m, k)]);
     const Accumulator right = widen(b[offset_b(arguments, k, n)]);
     multiply_add(scaled_a(arguments, batch_index, m, k, left),

@@ -13,6 +13,8 @@ class Naive1d final : public CudaFamily {
       : CudaFamily("naive_1d", "cuda/naive/naive_1d.cu",
                    {{"threads", {128, 256, 512}, "threads of a CTA"}}) {}
 
+  bool computes_groups() const override { return true; }
+
   Instantiation make_instance(const Problem& problem, const Config& config,
                               const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {
@@ -20,7 +22,7 @@ class Naive1d final : public CudaFamily {
     }
     const int threads = config.at("threads");
     // If there are more elements than threads, the kernel loops.
-    const std::int64_t elements = problem.batch * problem.m * problem.n;
+    const std::int64_t elements = total_rows(problem) * problem.n;
     const std::int64_t blocks =
         ctas_for(std::min(ceil_divide(elements, threads), kMaxGridX), limits);
     const NaiveCost cost{.multiply_adds_per_cycle = 8 / scatter_of_b(problem),

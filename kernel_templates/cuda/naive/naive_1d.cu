@@ -41,10 +41,10 @@ struct Element {
   long long batch_index, m, n;
 };
 
-// Elements are numbered row by row, matrix after matrix.
+// Elements are numbered row by row, matrix after matrix. Rows of no group have batch index -1.
 __device__ __forceinline__ Element element_at(const Arguments& arguments, long long index) {
-  const long long row = index / arguments.n;
-  return {row / arguments.m, row % arguments.m, index % arguments.n};
+  const BatchRow row = batch_row(arguments, index / arguments.n);
+  return {row.batch_index, row.m, index % arguments.n};
 }
 
 // ---- 5. Epilogue --------------------------------------------------------------------------------
@@ -56,12 +56,15 @@ __device__ __forceinline__ void store(const Arguments& arguments, const Element&
 // ---- 6. Entry -----------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(kThreads)
     tunedgemm_naive_1d(const __grid_constant__ Arguments arguments) {
-  const long long elements = arguments.batch * arguments.m * arguments.n;
+  const long long elements = batch_rows(arguments) * arguments.n;
   const long long threads_in_grid = static_cast<long long>(gridDim.x) * kThreads;
   const long long first = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
   // The loop runs once, unless D has more elements than a grid has threads.
   for (long long index = first; index < elements; index += threads_in_grid) {
     const Element element = element_at(arguments, index);
+    if (element.batch_index < 0) {
+      continue;
+    }
     const Accumulator accumulator = dot(arguments, element.batch_index, element.m, element.n);
     const Epilogue epilogue = begin_epilogue(arguments, element.batch_index);
     store(arguments, element, apply_epilogue(epilogue, accumulator, element.m, element.n));

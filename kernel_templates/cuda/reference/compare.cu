@@ -34,7 +34,7 @@ extern "C" __global__ void tunedgemm_compare(const __grid_constant__ Arguments a
   const reference::CompareTask task =
       *static_cast<const reference::CompareTask*>(arguments.workspace);
   reference::ComparisonResult result{0, 0, ~reference::u64{0}};
-  for (long long row = blockIdx.x; row < task.batch * task.m; row += gridDim.x) {
+  for (long long row = blockIdx.x; row < task.rows; row += gridDim.x) {
     const reference::ComparedRow compared = reference::compared_row(task, row);
     for (long long n = threadIdx.x; n < task.n; n += blockDim.x) {
       const double error = reference::relative_error(task, compared, n);

@@ -26,7 +26,7 @@ __device__ __forceinline__ void poison(void* d, int element_bytes, long long off
 
 extern "C" __global__ void tunedgemm_erase(const __grid_constant__ Arguments arguments) {
   const reference::EraseTask task = *static_cast<const reference::EraseTask*>(arguments.workspace);
-  for (long long row = blockIdx.x; row < task.batch * task.m; row += gridDim.x) {
+  for (long long row = blockIdx.x; row < task.rows; row += gridDim.x) {
     const long long start = reference::offset_of(task.strides, row / task.m, row % task.m, 0);
     for (long long n = threadIdx.x; n < task.n; n += blockDim.x) {
       poison(task.d, task.element_bytes, start + n * task.strides.column);

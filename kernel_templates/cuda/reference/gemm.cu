@@ -19,14 +19,14 @@ constexpr int kThreadColumns = kColumns / 16;
 
 // This loop and that of generate_b() stay rolled. If unrolled, they would need too many registers.
 __device__ __forceinline__ void generate_a(const reference::GemmTask& task, long long row0,
-                                           long long k0, double (&a)[kRows][kBlockK]) {
+                                           long long k0, long long k_end,
+                                           double (&a)[kRows][kBlockK]) {
 #pragma unroll 1
   for (int index = static_cast<int>(threadIdx.x); index < kRows * kBlockK; index += kThreads) {
     const int row = index / kBlockK, k = index % kBlockK;
     double value = 0;
-    if (row0 + row < task.sampling.rows && k0 + k < task.k) {
-      const reference::Element element =
-          reference::sampled_element(task.sampling, task.m, row0 + row, 0);
+    if (row0 + row < task.sampling.rows && k0 + k < k_end) {
+      const reference::Element element = reference::sampled_element(task, row0 + row, 0);
       value = reference::value_of_a(task, element.batch, element.m, k0 + k);
     }
     a[row][k] = value;
@@ -34,14 +34,14 @@ __device__ __forceinline__ void generate_a(const reference::GemmTask& task, long
 }
 
 __device__ __forceinline__ void generate_b(const reference::GemmTask& task, long long batch_index,
-                                           long long column0, long long k0,
+                                           long long column0, long long k0, long long k_end,
                                            double (&b)[kBlockK][kColumns]) {
 #pragma unroll 1
   for (int index = static_cast<int>(threadIdx.x); index < kBlockK * kColumns; index += kThreads) {
     const int k = index / kColumns, column = index % kColumns;
     double value = 0;
-    if (column0 + column < task.sampling.columns && k0 + k < task.k) {
-      const long long n = reference::sampled_element(task.sampling, task.m, 0, column0 + column).n;
+    if (column0 + column < task.sampling.columns && k0 + k < k_end) {
+      const long long n = reference::sampled_element(task, 0, column0 + column).n;
       value = reference::value_of_b(task, batch_index, k0 + k, n);
     }
     b[k][column] = value;
@@ -58,15 +58,15 @@ __device__ __forceinline__ void multiply_tile(const reference::GemmTask& task, l
   const int row = static_cast<int>(threadIdx.x) / 16, lane = static_cast<int>(threadIdx.x) % 16;
   const long long last_row = min(row0 + kRows, task.sampling.rows) - 1;
   const long long thread_row = min(row0 + row, last_row);
-  const long long batch_of_thread =
-      reference::sampled_element(task.sampling, task.m, thread_row, 0).batch;
-  const long long first_batch = reference::sampled_element(task.sampling, task.m, row0, 0).batch;
-  const long long last_batch = reference::sampled_element(task.sampling, task.m, last_row, 0).batch;
+  const long long batch_of_thread = reference::sampled_element(task, thread_row, 0).batch;
+  const long long first_batch = reference::sampled_element(task, row0, 0).batch;
+  const long long last_batch = reference::sampled_element(task, last_row, 0).batch;
   for (long long batch_index = first_batch; batch_index <= last_batch; ++batch_index) {
-    for (long long k0 = 0; k0 < task.k; k0 += kBlockK) {
+    const reference::Depth depth = reference::depth_of(task, batch_index);
+    for (long long k0 = depth.begin; k0 < depth.end; k0 += kBlockK) {
       __syncthreads();
-      generate_a(task, row0, k0, a);
-      generate_b(task, batch_index, column0, k0, b);
+      generate_a(task, row0, k0, depth.end, a);
+      generate_b(task, batch_index, column0, k0, depth.end, b);
       __syncthreads();
       if (batch_index != batch_of_thread) {
         continue;
@@ -100,9 +100,8 @@ __device__ __forceinline__ void apply_epilogue(const reference::GemmTask& task, 
     const long long column = first_column + 16 * index;
     if (column < task.sampling.columns) {
       double& expected = task.expected[row * task.sampling.columns + column];
-      const reference::Element element =
-          reference::sampled_element(task.sampling, task.m, row, column);
-      expected = reference::expected_value(task, expected, element.batch, element.m, element.n);
+      const reference::Element element = reference::sampled_element(task, row, column);
+      expected = reference::expected_value(task, expected, element);
     }
   }
 }

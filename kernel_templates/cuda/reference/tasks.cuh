@@ -2,6 +2,7 @@
 // and the expected element of D for an accumulator. This file is plain C++, like element.cuh.
 #pragma once
 
+#include "../../problem/grouping.h"
 #include "../../problem/scaling.h"
 #include "activation.cuh"
 #include "element.cuh"
@@ -29,8 +30,8 @@ struct FillTask {
   long long copies, copy_bytes;
 };
 
-// The elements of D that are compared: from first_row on every row_step-th row, counted over the
-// whole batch, and from first_column on every column_step-th column.
+// The elements of D that are compared: from first_row on every row_step-th row, counted over all
+// batch indices, and from first_column on every column_step-th column.
 struct Sampling {
   long long first_row, row_step, rows;
   long long first_column, column_step, columns;
@@ -50,10 +51,19 @@ struct ScaleInput {
   long long rows;
 };
 
+// The groups of a grouped product. If they share the rows of D, a row has the batch index of the
+// group that it belongs to.
+struct Groups {
+  tunedgemm::internal::GroupKind kind;
+  const int* numbers;
+  long long count;
+};
+
 // Computes the expected values of the sampled elements of D. Floats are not rounded to D's type.
 struct GemmTask {
   double* expected;  // sampling.rows x sampling.columns
   Sampling sampling;
+  Groups groups;
   long long m, n, k;
   Input a, b, c, bias;
   ScaleInput scale_a, scale_b;
@@ -68,7 +78,7 @@ struct GemmTask {
 struct ComparisonResult {
   u64 wrong;
   u64 worst;        // the largest error, relative to its bound
-  u64 first_wrong;  // (batch index * m + row) * n + column
+  u64 first_wrong;  // row over all batch indices * n + column
 };
 
 // The largest error of an element whose sum over K has the scale s (scale_of_sum()):
@@ -85,8 +95,10 @@ struct CompareTask {
   const double* expected;
   ComparisonResult* result;
   Sampling sampling;
+  Groups groups;
   Strides strides;
-  long long m, n, k, batch;
+  long long m, n, k, rows;  // the rows of D of all batch indices
+  int d_holds_c;            // where no element is computed
   Format format;
   ScaleInput scale_a, scale_b;
   Bound bound;
@@ -97,7 +109,7 @@ struct EraseTask {
   void* d;
   int element_bytes;
   Strides strides;
-  long long m, n, batch;
+  long long m, n, rows;  // as in CompareTask
 };
 
 // Counts the values that are not poison among the `count` values from `begin`.
@@ -147,10 +159,54 @@ REFERENCE_FUNCTION double scale_of_sum(const ScaleInput& scale_a, const ScaleInp
   return sqrt(squares / static_cast<double>(k));
 }
 
+// The position of an element of D.
+struct Element {
+  long long batch, m, n;
+  bool is_computed;  // not if its row is of no group
+};
+
+// `row` is counted over all batch indices. Groups share the rows in order, so that the rows of no
+// group, which get the last batch index, are the last ones.
+REFERENCE_FUNCTION Element element_at(const Groups& groups, long long m, long long row,
+                                      long long n) {
+  using namespace tunedgemm::internal;
+  if (groups.kind == GroupKind::kRows) {
+    long long batch = 0;
+    while (batch + 1 < groups.count && row >= groups.numbers[batch]) {
+      ++batch;
+    }
+    return {batch, row, n, row < groups.numbers[batch]};
+  }
+  const long long batch = row / m, row_of_batch = row % m;
+  return {batch, row_of_batch, n,
+          groups.kind != GroupKind::kCounts || row_of_batch < groups.numbers[batch]};
+}
+
+REFERENCE_FUNCTION Element sampled_element(const GemmTask& task, long long row, long long column) {
+  const Sampling& sampling = task.sampling;
+  return element_at(task.groups, task.m, sampling.first_row + row * sampling.row_step,
+                    sampling.first_column + column * sampling.column_step);
+}
+
+// The columns of op(A) and rows of op(B) of a batch index.
+struct Depth {
+  long long begin, end;
+};
+REFERENCE_FUNCTION Depth depth_of(const GemmTask& task, long long batch) {
+  if (task.groups.kind != tunedgemm::internal::GroupKind::kDepth) {
+    return {0, task.k};
+  }
+  return {batch == 0 ? 0 : task.groups.numbers[batch - 1], task.groups.numbers[batch]};
+}
+
 // `accumulator` is the sum of scaled products. It is exact if the inputs are integers, since it is
 // below 2^53.
-REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulator, long long batch,
-                                         long long m, long long n) {
+REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulator,
+                                         const Element& element) {
+  const auto& [batch, m, n, is_computed] = element;
+  if (!is_computed) {
+    return task.reads_c != 0 ? input_value(task.c, offset_of(task.c.strides, batch, m, n)) : 0;
+  }
   if (task.integers == 2) {
     return static_cast<double>(static_cast<int>(
         static_cast<unsigned>(static_cast<u64>(static_cast<long long>(accumulator)))));
@@ -160,7 +216,7 @@ REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulato
     x += task.beta * input_value(task.c, offset_of(task.c.strides, batch, m, n));
   }
   if (task.bias_kind != 0) {
-    x += input_value(task.bias, task.bias_kind == 1 ? m : n);
+    x += input_value(task.bias, offset_of(task.bias.strides, batch, m, n));
   }
   x = activated(task.activation, x, task.slope);
   if (task.integers == 0) {
@@ -168,17 +224,6 @@ REFERENCE_FUNCTION double expected_value(const GemmTask& task, double accumulato
   }
   const double rounded = rint(x);
   return rounded < -2147483648.0 ? -2147483648.0 : rounded > 2147483647.0 ? 2147483647.0 : rounded;
-}
-
-// The position of an element of D.
-struct Element {
-  long long batch, m, n;
-};
-
-REFERENCE_FUNCTION Element sampled_element(const Sampling& sampling, long long m, long long row,
-                                           long long column) {
-  const long long global_row = sampling.first_row + row * sampling.row_step;
-  return {global_row / m, global_row % m, sampling.first_column + column * sampling.column_step};
 }
 
 // The index of a position among the samples of one dimension; -1 if it is not sampled.
@@ -194,25 +239,31 @@ REFERENCE_FUNCTION long long sample_index(long long position, long long first, l
 
 // A row of D and its expected values, which are null if the row is not sampled.
 struct ComparedRow {
-  long long batch, m;
+  Element first;  // of the row
   long long offset;
   const double* expected;
 };
 
-// `row` is an index over the whole batch.
+// `row` is counted over all batch indices.
 REFERENCE_FUNCTION ComparedRow compared_row(const CompareTask& task, long long row) {
   const Sampling& sampling = task.sampling;
   const long long index = sample_index(row, sampling.first_row, sampling.row_step, sampling.rows);
-  const long long batch = row / task.m, m = row % task.m;
-  return {batch, m, offset_of(task.strides, batch, m, 0),
+  const Element first = element_at(task.groups, task.m, row, 0);
+  return {first, offset_of(task.strides, first.batch, first.m, 0),
           index < 0 ? nullptr : task.expected + index * sampling.columns};
 }
 
 // The error of an element, relative to its bound. The element is wrong if the error is more than 1.
 // The error of NaN is infinite. An element that is not sampled has the error 0, unless it is NaN.
+// An element that no kernel may write must still be poison, or C's.
 REFERENCE_FUNCTION double relative_error(const CompareTask& task, const ComparedRow& row,
                                          long long column) {
   const double computed = load(task.format, task.d, row.offset + column * task.strides.column);
+  if (!row.first.is_computed && task.d_holds_c == 0) {
+    const bool is_poison =
+        computed != computed || (task.format.exponent_bits == 0 && computed == -1);
+    return is_poison ? 0 : infinity();
+  }
   const Sampling& sampling = task.sampling;
   const long long index =
       row.expected == nullptr
@@ -222,7 +273,8 @@ REFERENCE_FUNCTION double relative_error(const CompareTask& task, const Compared
     return computed == computed ? 0 : infinity();
   }
   const double expected = row.expected[index];
-  const double scale = scale_of_sum(task.scale_a, task.scale_b, row.batch, row.m, column, task.k);
+  const double scale =
+      scale_of_sum(task.scale_a, task.scale_b, row.first.batch, row.first.m, column, task.k);
   const double* const absolute = task.bound.absolute;
   const double bound = absolute[0] + scale * (absolute[1] + scale * absolute[2]) +
                        task.bound.relative * fabs(expected);

@@ -52,6 +52,8 @@ class Blocked final : public HostFamily {
               {0, 8},
               "rows of B prefetched while packing; not 0: also the next panel"}}) {}
 
+  bool computes_groups() const override { return true; }
+
   Instantiation make_instance(const Problem& problem, const Config& config,
                               const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {

@@ -215,14 +215,14 @@ inline void scale_blocks(Accumulator* packed, Range depth, int lines, const auto
   }
 }
 
-inline void pack_block_of_a(const Arguments& arguments, long long batch_index, Range tiles,
-                            Range depth, Accumulator* packed) {
+inline void pack_block_of_a(const Arguments& arguments, long long batch_index, GroupRange rows_of_a,
+                            Range tiles, Range depth, Accumulator* packed) {
   const TypeA* a = matrix_a(arguments, batch_index);
   for (long long tile = 0; tile < tiles.count; ++tile) {
-    const long long m0 = (tiles.first + tile) * kTileM;
+    const long long m0 = rows_of_a.begin + (tiles.first + tile) * kTileM;
     const TypeA* source = a + offset_a(arguments, m0, depth.first);
     Accumulator* out = packed + tile * kTileM * depth.count;
-    const int rows = count_inside(arguments.m, m0, kTileM);
+    const int rows = count_inside(rows_of_a.end, m0, kTileM);
     if (kRowMajorA) {
       pack_across<kTileM>(out, source, arguments.lda, depth.count, rows);
     } else {
@@ -347,6 +347,7 @@ struct PanelJob {
   const Accumulator* packed_a;
   Accumulator* packed_b;
   Accumulator* partial_tiles;  // of this panel, one after the other
+  GroupRange rows;             // of the batch index
   Range tiles_m, k;            // of the block
   bool first_of_k, last_of_k;
 };
@@ -392,31 +393,33 @@ inline void multiply_panel(const PanelJob& job, const TypeB* source, long long n
     }
     alignas(64) Accumulator finished[kTileM * kTileN];
     store_tile(finished, accumulators);
-    const long long m0 = (job.tiles_m.first + tile) * kTileM;
-    for (int m = 0; m < count_inside(job.arguments.m, m0, kTileM); ++m) {
+    const long long m0 = job.rows.begin + (job.tiles_m.first + tile) * kTileM;
+    for (int m = 0; m < count_inside(job.rows.end, m0, kTileM); ++m) {
       store_row(job.epilogue, m0 + m, n0, columns, finished + m * kTileN);
     }
   }
 }
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
-inline void multiply_part(const Arguments& arguments, long long batch_index, Range part_m,
-                          Range part_n, Accumulator* scratch) {
+inline void multiply_part(const Arguments& arguments, long long batch_index, GroupRange rows,
+                          Range part_m, Range part_n, Accumulator* scratch) {
   const TypeB* b = matrix_b(arguments, batch_index);
   const Epilogue epilogue = begin_epilogue(arguments, batch_index);
   Accumulator* packed_b = scratch + kPackedA;
   Accumulator* partial_tiles = packed_b + kPackedB;
   const long long blocks_m = divide_up(part_m.count, kTilesM);
   const long long blocks_n = divide_up(part_n.count, kTilesN);
-  const long long blocks_k = arguments.k == 0 ? 1 : divide_up(arguments.k, kBlockK);
+  const GroupRange depth = depth_of(arguments, batch_index);
+  const Range all_k{depth.begin, depth.end - depth.begin};
+  const long long blocks_k = all_k.count == 0 ? 1 : divide_up(all_k.count, kBlockK);
   for (long long block_m = 0; block_m < blocks_m; ++block_m) {
     const Range tiles_m = part_of(part_m, blocks_m, block_m);
     for (long long block_n = 0; block_n < blocks_n; ++block_n) {
       const Range tiles_n = part_of(part_n, blocks_n, block_n);
       for (long long block_k = 0; block_k < blocks_k; ++block_k) {
-        const Range k = part_of({0, arguments.k}, blocks_k, block_k);
+        const Range k = part_of(all_k, blocks_k, block_k);
         if (block_n == 0 || blocks_k > 1) {  // else the block is still packed
-          pack_block_of_a(arguments, batch_index, tiles_m, k, scratch);
+          pack_block_of_a(arguments, batch_index, rows, tiles_m, k, scratch);
         }
         for (long long panel = 0; panel < tiles_n.count; ++panel) {
           const long long n0 = (tiles_n.first + panel) * kTileN;
@@ -427,6 +430,7 @@ inline void multiply_part(const Arguments& arguments, long long batch_index, Ran
               .packed_a = scratch,
               .packed_b = packed_b,
               .partial_tiles = partial_tiles + panel * tiles_m.count * kTileM * kTileN,
+              .rows = rows,
               .tiles_m = tiles_m,
               .k = k,
               .first_of_k = block_k == 0,
@@ -439,13 +443,14 @@ inline void multiply_part(const Arguments& arguments, long long batch_index, Ran
 }
 
 extern "C" void tunedgemm_blocked(const Arguments& arguments, const Team& team) {
-  const Range all_m{0, divide_up(arguments.m, kTileM)};
   const Range all_n{0, divide_up(arguments.n, kTileN)};
   constexpr int kSplitM = kShape.split_m, kSplitN = kShape.split_n;
   constexpr long long kParts = kShape.parts();
   for (long long job = team.rank; job < arguments.batch * kParts; job += team.size) {
-    const long long part = job % kParts;
-    multiply_part(arguments, job / kParts, part_of(all_m, kSplitM, part / kSplitN),
+    const long long batch_index = job / kParts, part = job % kParts;
+    const GroupRange rows = rows_of(arguments, batch_index);
+    const Range all_m{0, divide_up(rows.end - rows.begin, kTileM)};
+    multiply_part(arguments, batch_index, rows, part_of(all_m, kSplitM, part / kSplitN),
                   part_of(all_n, kSplitN, part % kSplitN), static_cast<Accumulator*>(team.scratch));
   }
 }

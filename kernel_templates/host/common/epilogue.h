@@ -141,7 +141,8 @@ inline Epilogue begin_epilogue(const Arguments& arguments, long long batch_index
     epilogue.c = static_cast<const TypeD*>(arguments.c) + batch_index * arguments.batch_stride_c;
   }
   epilogue.d = static_cast<TypeD*>(arguments.d) + batch_index * arguments.batch_stride_d;
-  epilogue.bias = static_cast<const TypeD*>(arguments.bias);
+  epilogue.bias =
+      static_cast<const TypeD*>(arguments.bias) + batch_index * arguments.batch_stride_bias;
   epilogue.c_stride_m = arguments.c_stride_m;
   epilogue.c_stride_n = arguments.c_stride_n;
   epilogue.d_stride_m = kSwapAb ? 1 : arguments.ldd;

@@ -4,6 +4,7 @@
 // positions of A, B and their elements. Extents and strides are run-time values in Arguments.
 
 #include "../../cuda/common/arguments.cuh"
+#include "../../cuda/common/groups.cuh"
 #include "../../cuda/common/scaling.cuh"
 #include "../../problem/activation.h"
 #include "number.h"

@@ -13,6 +13,8 @@ class NaiveMnk final : public HostFamily {
  public:
   NaiveMnk() : HostFamily("naive_mnk", "host/naive/naive_mnk.cc", {}) {}
 
+  bool computes_groups() const override { return true; }
+
   Instantiation make_instance(const Problem& problem, const Config& config,
                               const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits); !why.empty()) {

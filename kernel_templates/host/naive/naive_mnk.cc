@@ -37,7 +37,8 @@ inline Accumulator dot(const Arguments& arguments, long long batch_index, long l
   const TypeA* a = matrix_a(arguments, batch_index);
   const TypeB* b = matrix_b(arguments, batch_index);
   Accumulator accumulator = 0;
-  for (long long k = 0; k < arguments.k; ++k) {
+  const GroupRange depth = depth_of(arguments, batch_index);
+  for (long long k = depth.begin; k < depth.end; ++k) {
     const Accumulator left = widen(a[offset_a(arguments, m, k)]);
     const Accumulator right = widen(b[offset_b(arguments, k, n)]);
     accumulator = multiply_add(accumulator, scaled_a(arguments, batch_index, m, k, left),
@@ -53,7 +54,8 @@ inline Accumulator dot(const Arguments& arguments, long long batch_index, long l
 extern "C" void tunedgemm_naive_mnk(const Arguments& arguments, const Team& team) {
   for (long long batch_index = 0; batch_index < arguments.batch; ++batch_index) {
     const Epilogue epilogue = begin_epilogue(arguments, batch_index);
-    for (long long m = team.rank; m < arguments.m; m += team.size) {
+    const GroupRange rows = rows_of(arguments, batch_index);
+    for (long long m = rows.begin + team.rank; m < rows.end; m += team.size) {
       for (long long n = 0; n < arguments.n; ++n) {
         const Accumulator accumulator = dot(arguments, batch_index, m, n);
         store_row(epilogue, m, n, 1, &accumulator);

@@ -100,7 +100,8 @@ typedef enum tunedgemm_activation TUNEDGEMM_INT32 {
   TUNEDGEMM_ACTIVATION_RELU_SQUARED = 8 /**< x < 0 ? 0 : x * x */
 } tunedgemm_activation;
 
-/** The bias: a packed vector of D's element type, shared by all batch indices. */
+/** The bias: a packed vector of D's element type, shared by all batch indices; groups have one
+ * each, behind each other. Rows that groups share have one value each. */
 typedef enum tunedgemm_bias TUNEDGEMM_INT32 {
   TUNEDGEMM_BIAS_NONE = 0,      /**< No bias. */
   TUNEDGEMM_BIAS_PER_ROW = 1,   /**< M values, one for each row of D. */
@@ -125,6 +126,25 @@ typedef enum tunedgemm_scaling TUNEDGEMM_INT32 {
   TUNEDGEMM_SCALING_BLOCK_1X128 = 2,  /**< A value for every 128 elements of a row, along K. */
   TUNEDGEMM_SCALING_BLOCK_128X128 = 3 /**< A value for 128 rows and 128 elements along K. */
 } tunedgemm_scaling;
+
+/** A grouped product: `batch` groups with B (and bias) of their own and different numbers of rows,
+ * or of elements along K. A call reads them on the device, from int32 numbers in its buffers, which
+ * may change between the replays of a captured graph. Numbers outside the matrix count as its
+ * nearest end. Ends do not decrease; else groups may be empty or overlap. */
+typedef enum tunedgemm_group_kind TUNEDGEMM_INT32 {
+  TUNEDGEMM_GROUP_KIND_NONE = 0, /**< A batch: all products have the same extents. */
+  /** A, C and D are M rows that the groups share: a group ends before the row that its number
+   * names, and begins where the one before it ends. D must be row-major. Rows behind the last group
+   * are not written. For offsets with a leading 0, pass the address of the next number. */
+  TUNEDGEMM_GROUP_KIND_ROWS = 1,
+  /** Each group has M rows of A, C and D, of which as many as its number says are multiplied. The
+   * others are not written. D must be row-major. */
+  TUNEDGEMM_GROUP_KIND_COUNTS = 2,
+  /** A is M rows and B is N columns of K elements that the groups share, with ends as above; each
+   * has a D of its own, to which an empty group gives K = 0. Blocks of scales are those of A and B
+   * as a whole. */
+  TUNEDGEMM_GROUP_KIND_K = 3
+} tunedgemm_group_kind;
 
 /** The result of a call. tunedgemm_error_message() has the details. */
 typedef enum tunedgemm_status TUNEDGEMM_INT32 {
@@ -177,6 +197,11 @@ typedef struct tunedgemm_problem {
    * the default. */
   tunedgemm_scaling scaling_a TUNEDGEMM_ZERO;
   tunedgemm_scaling scaling_b TUNEDGEMM_ZERO; /**< The scales of B, likewise. */
+  /** If not NONE, `batch` is the number of groups. A matrix that they share has no batch stride. */
+  tunedgemm_group_kind group_kind TUNEDGEMM_ZERO;
+  /** The usual rows of a group of ROWS or COUNTS, for which the problem is tuned; 0: equal parts of
+   * M, or M. Only the speed depends on it. */
+  int32_t rows_per_group TUNEDGEMM_ZERO;
 } tunedgemm_problem;
 /** Sets the sizes, the types and all defaults: batch 1, row-major, packed, no epilogue. */
 static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m, int64_t n,
@@ -198,7 +223,8 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  *     output order_c order_d          the type of C and D if not in `types`; row, col
  *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
  *     invariant sm_limit              0 or 1; a number
- *     scaling_a scaling_b             tensor, row, block_1x128, block_128x128 */
+ *     scaling_a scaling_b             tensor, row, block_1x128, block_128x128
+ *     group_kind rows_per_group       none, rows, counts, k; a number */
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
 /** The text of a problem, without defaults. Writes as tunedgemm_context_report(); 0 if invalid. */
 size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size);
@@ -231,6 +257,8 @@ typedef struct tunedgemm_buffers {
   /** From the scales of one A to those of the next; 0: packed. */
   int64_t scale_batch_stride_a TUNEDGEMM_ZERO;
   int64_t scale_batch_stride_b TUNEDGEMM_ZERO; /**< The same for B. */
+  /** A number for each group, in memory of the device; ignored unless the problem has groups. */
+  const int32_t* groups TUNEDGEMM_ZERO;
 } tunedgemm_buffers;
 /** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. */
 static inline void tunedgemm_buffers_init(tunedgemm_buffers* buffers) {

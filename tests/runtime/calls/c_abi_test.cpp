@@ -27,7 +27,7 @@ TEST_CASE("The layout of tunedgemm_context_options is stable") {
 
 TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(std::has_unique_object_representations_v<tunedgemm_problem>);
-  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 160);
+  STATIC_REQUIRE(sizeof(tunedgemm_problem) == 168);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, m) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, n) == 16);
@@ -55,10 +55,12 @@ TEST_CASE("The layout of tunedgemm_problem is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_problem, sm_limit) == 148);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, scaling_a) == 152);
   STATIC_REQUIRE(offsetof(tunedgemm_problem, scaling_b) == 156);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, group_kind) == 160);
+  STATIC_REQUIRE(offsetof(tunedgemm_problem, rows_per_group) == 164);
 }
 
 TEST_CASE("The layout of tunedgemm_buffers is stable") {
-  STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 152);
+  STATIC_REQUIRE(sizeof(tunedgemm_buffers) == 160);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, a) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, b) == 16);
@@ -78,6 +80,7 @@ TEST_CASE("The layout of tunedgemm_buffers is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_k_stride_b) == 128);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_a) == 136);
   STATIC_REQUIRE(offsetof(tunedgemm_buffers, scale_batch_stride_b) == 144);
+  STATIC_REQUIRE(offsetof(tunedgemm_buffers, groups) == 152);
 }
 
 TEST_CASE("The layout of tunedgemm_plan_info is stable") {

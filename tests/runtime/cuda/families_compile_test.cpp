@@ -64,8 +64,8 @@ std::vector<CompileSample> draw_round(Choice choice, Random& random,
       const bool few_rows = choice != Choice::kBestPredicted && random() % 2 == 0;
       const std::int64_t m = few_rows ? 100 : 1000;
       const Problem problem = with_sizes(
-          random_class(types, layout, static_cast<int>(random() % std::size(kActivations.rows)),
-                       random),
+          random_class_of(*family, types, layout,
+                          static_cast<int>(random() % std::size(kActivations.rows)), random),
           m, 1000, 1000);
       const std::vector<Config> legal = configs_of(*family, problem, limits_of(arch));
       if (!legal.empty()) {

@@ -82,7 +82,7 @@ std::int64_t mistakes(Device& device, const CompiledKernel& kernel, const Proble
 
   std::vector<double> expected(static_cast<std::size_t>(problem.m * problem.n));
   const reference::Sampling all{0, 1, problem.m, 0, 1, problem.n};
-  verifier->compute(verified.gemm(all, expected.data()));
+  verifier->compute(verified.gemm(all, expected.data(), host.data()));
   const auto result = verifier->compare(verified.compare(all, expected.data(), host.data()));
   verifier->erase(verified.erase(host.data()));
   return static_cast<std::int64_t>(result.wrong) +

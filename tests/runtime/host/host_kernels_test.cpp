@@ -49,7 +49,7 @@ std::vector<FamilyCase> one_class_a_type(const Family& family, const DeviceLimit
       continue;
     }
     const Problem problem_class =
-        random_class(types, kLayouts[number % 4], static_cast<int>(number / 4), random);
+        random_class_of(family, types, kLayouts[number % 4], static_cast<int>(number / 4), random);
     number += 29;  // no common divisor with the number of combinations
     const Config config =
         random_config(family, with_sizes(problem_class, 300, 300, 600), limits, random);

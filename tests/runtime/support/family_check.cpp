@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -91,6 +92,8 @@ class ThreadMemory {
     if (!block_ || block_->size_bytes() < verified.layout.bytes) {
       block_ = device_.allocate(verified.layout.bytes);
     }
+    const std::vector<int>& numbers = verified.group_numbers;
+    std::memcpy(base + verified.layout.groups, numbers.data(), numbers.size() * sizeof(int));
     device_.copy_to_device(block_->data(), base, verified.layout.bytes);
   }
 
@@ -109,10 +112,9 @@ class ThreadMemory {
   }
 
   std::string compare(const VerifiedProblem& verified, double& worst) {
-    const reference::Sampling all{0, 1, verified.problem.batch * verified.problem.m,
-                                  0, 1, verified.problem.n};
+    const reference::Sampling all{0, 1, total_rows(verified.problem), 0, 1, verified.problem.n};
     expected_.resize(static_cast<std::size_t>(all.rows * all.columns));
-    verifier_->compute(verified.gemm(all, expected_.data()));
+    verifier_->compute(verified.gemm(all, expected_.data(), host_.data()));
     const reference::CompareTask task = verified.compare(all, expected_.data(), host_.data());
     const reference::ComparisonResult result = verifier_->compare(task);
     worst = std::max(worst, __builtin_bit_cast(double, result.worst));
@@ -120,10 +122,10 @@ class ThreadMemory {
     if (result.wrong != 0) {
       const auto first = static_cast<std::int64_t>(result.first_wrong);
       const std::int64_t row = first / task.n, column = first % task.n;
-      const long long offset =
-          reference::offset_of(task.strides, row / task.m, row % task.m, column);
+      const reference::Element at = verified.element(row, column);
+      const long long offset = reference::offset_of(task.strides, at.batch, at.m, column);
       text << result.wrong << " of " << expected_.size() << " elements wrong, first batch "
-           << row / task.m << " m " << row % task.m << " n " << column << ": got "
+           << at.batch << " m " << at.m << " n " << column << ": got "
            << reference::load(task.format, task.d, offset) << ", expected "
            << expected_[static_cast<std::size_t>(first)] << ", worst error "
            << __builtin_bit_cast(double, result.worst) << " times the bound; ";
@@ -190,7 +192,7 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
   for (const TypeCase& types : all_type_cases()) {
     for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
       for (int index = 0; index < classes; ++index) {
-        const Problem drawn = random_class(types, layout, activation++, random);
+        const Problem drawn = random_class_of(family, types, layout, activation++, random);
         // A large shape, which few configs refuse. Half of these shapes have fewer rows, because a
         // search considers other configs for them.
         const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);

@@ -116,13 +116,25 @@ Problem random_class(const TypeCase& types, std::string_view layout, int variant
   return canonical(problem);
 }
 
+Problem random_class_of(const Family& family, const TypeCase& types, std::string_view layout,
+                        int variant, Random& random) {
+  Problem problem = random_class(types, layout, variant, random);
+  if (family.computes_groups() && random() % 2 == 0) {
+    problem.group_kind = static_cast<GroupKind>(1 + random() % 3);
+  }
+  return problem;
+}
+
 Problem random_sizes(const Problem& problem_class, Random& random) {
   Problem problem = problem_class;
   do {
     problem.m = random() % 4 == 0 ? 1 + below(300, random) : pick(kExtents, random);
     problem.n = random() % 4 == 0 ? 1 + below(300, random) : pick(kExtents, random);
     problem.k = random() % 4 == 0 ? below(600, random) : pick(kDepths, random);
-    problem.batch = random() % 3 == 0 ? 1 + below(4, random) : 1;
+    const bool is_grouped = problem.group_kind != GroupKind::kNone;
+    problem.batch = is_grouped          ? 1 + below(12, random)
+                    : random() % 3 == 0 ? 1 + below(4, random)
+                                        : 1;
   } while (problem.m * problem.n * problem.k * problem.batch > kMostMultiplyAdds);
   const auto place = [&](Matrix& matrix, std::int64_t rows, std::int64_t columns, bool shareable) {
     const std::int64_t extra = random() % 2 == 0 ? 0 : below(5, random);
@@ -135,6 +147,11 @@ Problem random_sizes(const Problem& problem_class, Random& random) {
   place(problem.b, problem.k, problem.n, true);
   place(problem.c, problem.m, problem.n, true);
   place(problem.d, problem.m, problem.n, false);
+  if (shares_rows(problem) || shares_depth(problem)) {
+    problem.a.batch_stride = 0;
+    (shares_depth(problem) ? problem.b : problem.c).batch_stride = 0;
+    problem.d.batch_stride = shares_rows(problem) ? 0 : problem.d.batch_stride;
+  }
   if (problem.c_is_d) {
     problem.c = problem.d;
   }

@@ -27,6 +27,9 @@ using Random = std::mt19937_64;
 /// A problem without its sizes, strides and batch: the properties that a kernel binary depends on.
 /// `variant` selects the activation (modulo their number); the other properties are random.
 Problem random_class(const TypeCase& types, std::string_view layout, int variant, Random& random);
+/// One for the family: half of them are grouped if the family computes grouped products.
+Problem random_class_of(const Family& family, const TypeCase& types, std::string_view layout,
+                        int variant, Random& random);
 
 /// The class with random sizes: 1, primes, tile sizes ± 1, K = 0; with padded leading dimensions;
 /// and with batches of separate matrices or of one shared matrix. Canonical.
