@@ -84,7 +84,9 @@ nb::object call_python_part(const char* function, const Arguments&... arguments)
 
 }  // namespace
 
-Array::Array(std::string_view argument, nb::handle object, Access access) : object_(object) {
+Array::Array(std::string_view argument, nb::handle object, Access access,
+             std::optional<tunedgemm_type> only)
+    : object_(object), only_(only) {
   view_.name = argument;
   const Producer producer = producer_of(object);
   if (producer.is_placeholder) {
@@ -100,6 +102,9 @@ Array::Array(std::string_view argument, nb::handle object, Access access) : obje
     read_by_exchange();
   } else if (!producer.is_numpy || !read_by_buffer(access)) {
     read_by_protocol(access);
+  }
+  if (only_ && view_.type != *only_) {
+    refuse_type();
   }
 }
 
@@ -248,7 +253,7 @@ void Array::refuse_type() const {
   const nb::object type = nb::getattr(object_, "dtype", nb::str("an unknown type"));
   const nb::object text = run_python([&] { return nb::str(type); });
   refuse(std::string(view_.name) + " has elements of " + nb::cast<std::string>(text) + "; " +
-         supported_types());
+         (only_ ? "pass an array of " + std::string(known(*only_).name) : supported_types()));
 }
 
 void* Array::current_stream() const {

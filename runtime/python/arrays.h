@@ -8,6 +8,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -32,7 +33,9 @@ class Array {
 
   /// `argument` is the name in messages. Throws TypeError if `object` is no array, ValueError if
   /// its element type, its device or its strides are not supported, or it must not be written.
-  Array(std::string_view argument, nanobind::handle object, Access access = Access::kRead);
+  /// `only` is the one element type that the argument may have.
+  Array(std::string_view argument, nanobind::handle object, Access access = Access::kRead,
+        std::optional<tunedgemm_type> only = std::nullopt);
   ~Array();
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
@@ -58,6 +61,7 @@ class Array {
   [[noreturn]] void refuse_type() const;
 
   nanobind::handle object_;
+  std::optional<tunedgemm_type> only_;
   const DlpackExchangeApi* exchange_ = nullptr;  ///< null if its library has none
   Py_buffer buffer_{};
   nanobind::ndarray<nanobind::ro> other_;

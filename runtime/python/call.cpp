@@ -1,6 +1,7 @@
 #include "runtime/python/call.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 namespace tunedgemm::python {
@@ -24,7 +25,10 @@ std::int64_t batch_of(const View& view) {
 }
 
 // The number of products, for which a batch of one is repeated.
-std::int64_t products_of(const View& a, const View& b) {
+std::int64_t products_of(const View& a, const View& b, const Grouping& grouping) {
+  if (grouping.kind != TUNEDGEMM_GROUP_KIND_NONE) {
+    return grouping.count;
+  }
   return batch_of(a) == 0 || batch_of(b) == 0 ? 0 : std::max(batch_of(a), batch_of(b));
 }
 
@@ -69,20 +73,23 @@ void check_extents(const View& view, std::int64_t rows, std::int64_t columns) {
 struct Scales {
   const View& view;
   bool of_b;
-  std::int64_t rows, k;  // of the operand
+  std::int64_t rows, k;                 // of the operand
+  std::int64_t batch, batch_of_blocks;  // how many matrices of scales there may be, beside one
 
   int row_dimension() const { return view.dimensions - (of_b ? 1 : 2); }
   int k_dimension() const { return view.dimensions - (of_b ? 2 : 1); }
 
   // The scaling that the shape says. If it says two, they mean the same.
-  std::optional<tunedgemm_scaling> scaling(std::int64_t batch) const {
-    const bool is_matrix = view.dimensions == 2 ||
-                           (view.dimensions == 3 && (view.size(0) == 1 || view.size(0) == batch));
-    if (!is_matrix) {
+  std::optional<tunedgemm_scaling> scaling() const {
+    if (view.dimensions != 2 && view.dimensions != 3) {
       return std::nullopt;
     }
     const std::int64_t given_rows = view.size(row_dimension()), given = view.size(k_dimension());
-    if (given_rows == rows && given == 1) {
+    const bool is_of_rows = given_rows == rows && given == 1;
+    if (batch_of(view) != 1 && batch_of(view) != (is_of_rows ? batch : batch_of_blocks)) {
+      return std::nullopt;
+    }
+    if (is_of_rows) {
       return TUNEDGEMM_SCALING_ROW;
     }
     // cuBLASLt pads the blocks along K to a multiple of 4.
@@ -117,9 +124,9 @@ void set_scale(const Scales* scales, const Scales* other, const View& a, Call& c
   check_device(view, a);
   tunedgemm_problem& problem = call.problem;
   const bool is_one = view.elements() == 1;
-  std::optional<tunedgemm_scaling> scaling = scales->scaling(problem.batch);
+  std::optional<tunedgemm_scaling> scaling = scales->scaling();
   if (is_one && !(scaling && other != nullptr && other->view.elements() > 1 &&
-                  other->scaling(problem.batch) == TUNEDGEMM_SCALING_ROW)) {
+                  other->scaling() == TUNEDGEMM_SCALING_ROW)) {
     scaling = TUNEDGEMM_SCALING_TENSOR;
   }
   if (view.type != TUNEDGEMM_TYPE_F32 || !scaling) {
@@ -143,24 +150,31 @@ void set_scale(const Scales* scales, const Scales* other, const View& a, Call& c
       view.dimensions == 3 ? stride_of(0) : TUNEDGEMM_BROADCAST;
 }
 
-void set_matrices(const View& a, const View& b, const View& d, Call& call) {
+void set_matrices(const View& a, const View& b, const View& d, const Grouping& grouping,
+                  Call& call) {
   check_device(b, a);
   check_device(d, a);
   check_factors(a, b);
-  const bool is_batched = a.dimensions == 3 || b.dimensions == 3;
-  const std::int64_t m = a.rows(), n = b.columns(), products = products_of(a, b);
+  const bool is_batched = shape_of_result(a, b, grouping).size() == 3;
+  const std::int64_t m = a.rows(), n = b.columns(), products = products_of(a, b, grouping);
   const Matrix left = matrix_of(a, products), right = matrix_of(b, products);
   check_dimensions(d);
   check_extents(d, m, n);
-  if (batch_of(d) != products || d.dimensions != (is_batched ? 3 : 2)) {
+  const bool shares_d = grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS;
+  if ((!shares_d && batch_of(d) != products) || d.dimensions != (is_batched ? 3 : 2)) {
     refuse(std::string(d.name) + " has the shape " + d.shape() + ", but there are " +
-           std::to_string(products) + " products" + (is_batched ? " in a batch" : ""));
+           std::to_string(products) + " products" +
+           (is_batched ? " in a batch"
+            : shares_d ? " in one matrix"
+                       : ""));
   }
   const Matrix result = matrix_of(d, products);
 
   tunedgemm_problem& problem = call.problem;
   tunedgemm_problem_init(&problem, m, n, a.columns(), a.type, b.type, d.type);
   problem.batch = products;
+  problem.group_kind = grouping.kind;
+  call.buffers.groups = grouping.numbers;
   problem.order_a = left.layout.order, problem.lda = left.layout.leading_dimension;
   problem.order_b = right.layout.order, problem.ldb = right.layout.leading_dimension;
   problem.order_d = result.layout.order, problem.ldd = result.layout.leading_dimension;
@@ -186,11 +200,17 @@ void set_c(const View* c, const View& a, const View& d, double beta, Call& call)
   }
 }
 
-void set_bias(const View& bias, const View& a, const View& d, Call& call) {
+void set_bias(const View& bias, const View& a, const View& d, const Grouping& grouping,
+              Call& call) {
   check_device(bias, a);
   check_type(bias, d);
   const std::int64_t m = call.problem.m, n = call.problem.n;
-  const std::optional<tunedgemm_bias> kind = bias_of(bias, m, n);
+  const std::optional<tunedgemm_bias> kind = bias_of(bias, m, n, grouping);
+  if (!kind && grouping.kind != TUNEDGEMM_GROUP_KIND_NONE) {
+    refuse(std::string(bias.name) + " has the shape " + bias.shape() +
+           "; it must be packed, with the shape " + shape_text(std::array{grouping.count, n}) +
+           " for a value per group and column");
+  }
   if (!kind) {
     refuse(std::string(bias.name) + " has the shape " + bias.shape() +
            "; it must be packed, with the shape (" + std::to_string(n) +
@@ -228,18 +248,55 @@ void check_factors(const View& a, const View& b) {
   }
 }
 
-std::vector<std::int64_t> shape_of_result(const View& a, const View& b) {
-  if (a.dimensions == 2 && b.dimensions == 2) {
-    return {a.rows(), b.columns()};
+Grouping grouping_of(const View& a, const View& b, const View& numbers, bool are_counts) {
+  const std::string name(numbers.name);
+  check_device(numbers, a);
+  if (are_counts ? a.dimensions != 3 || b.dimensions != 3 : a.dimensions != 2) {
+    refuse(name + " divide " + (are_counts ? "batches a and b of 3" : "an a of 2") +
+           " dimensions, but the shape of " + std::string(a.name) + " is " + a.shape() +
+           " and that of " + std::string(b.name) + " is " + b.shape());
   }
-  return {products_of(a, b), a.rows(), b.columns()};
+  const bool is_along_k = b.dimensions == 2;
+  const std::int64_t given = numbers.dimensions == 1 ? numbers.size(0) : -1;
+  const std::int64_t count = is_along_k ? std::max<std::int64_t>(given, 0) : b.size(0);
+  const bool has_leading_zero = !are_counts && given == count + 1;
+  if ((given != count && !has_leading_zero) || (given > 1 && numbers.stride(0) != 1)) {
+    refuse(name + " has the shape " + numbers.shape() + "; it must be packed, with a number for " +
+           (is_along_k
+                ? "each group"
+                : "each of the " + std::to_string(count) + " matrices of " + std::string(b.name)));
+  }
+  if (are_counts && a.size(0) != count) {
+    refuse(std::string(a.name) + " has " + std::to_string(a.size(0)) + " matrices, but " +
+           std::string(b.name) + " has " + std::to_string(count));
+  }
+  return {.kind = are_counts   ? TUNEDGEMM_GROUP_KIND_COUNTS
+                  : is_along_k ? TUNEDGEMM_GROUP_KIND_K
+                               : TUNEDGEMM_GROUP_KIND_ROWS,
+          .count = count,
+          .numbers = static_cast<const std::int32_t*>(numbers.data) + (has_leading_zero ? 1 : 0)};
 }
 
-std::optional<tunedgemm_bias> bias_of(const View& bias, std::int64_t m, std::int64_t n) {
+std::vector<std::int64_t> shape_of_result(const View& a, const View& b, const Grouping& grouping) {
+  const bool are_matrices = a.dimensions == 2 && b.dimensions == 2;
+  if (grouping.kind == TUNEDGEMM_GROUP_KIND_NONE ? are_matrices
+                                                 : grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS) {
+    return {a.rows(), b.columns()};
+  }
+  return {products_of(a, b, grouping), a.rows(), b.columns()};
+}
+
+std::optional<tunedgemm_bias> bias_of(const View& bias, std::int64_t m, std::int64_t n,
+                                      const Grouping& grouping) {
   const auto fits = [&](int dimension, std::int64_t extent) {
     return bias.size(dimension) == extent && (extent <= 1 || bias.stride(dimension) == 1);
   };
   const int last = bias.dimensions - 1;
+  if (grouping.kind != TUNEDGEMM_GROUP_KIND_NONE) {
+    const bool is_packed = last == 1 && bias.size(0) == grouping.count && fits(1, n) &&
+                           (grouping.count <= 1 || n == 0 || bias.stride(0) == n);
+    return is_packed ? std::optional(TUNEDGEMM_BIAS_PER_COLUMN) : std::nullopt;
+  }
   if (last == 1 && bias.size(1) == 1 && fits(0, m)) {
     return TUNEDGEMM_BIAS_PER_ROW;
   }
@@ -251,24 +308,29 @@ std::optional<tunedgemm_bias> bias_of(const View& bias, std::int64_t m, std::int
 
 Call call_of(const Operands& operands, const Scalars& scalars) {
   const View &a = *operands.a, &d = *operands.d;
+  const Grouping& grouping = operands.grouping;
   Call call;
   tunedgemm_buffers_init(&call.buffers);
-  set_matrices(a, *operands.b, d, call);
+  set_matrices(a, *operands.b, d, grouping, call);
   set_c(operands.c, a, d, scalars.beta, call);
   if (operands.bias != nullptr) {
-    set_bias(*operands.bias, a, d, call);
+    set_bias(*operands.bias, a, d, grouping, call);
   }
   call.problem.activation = scalars.activation;
   call.problem.numerics = scalars.numerics;
   call.problem.invariant = scalars.invariant ? 1 : 0;
   call.problem.sm_limit = scalars.sm_limit;
+  call.problem.rows_per_group = scalars.rows_per_group;
   call.buffers.alpha = scalars.alpha, call.buffers.beta = scalars.beta;
   call.buffers.slope = static_cast<float>(scalars.slope);
   const auto scales_of = [&](const View* view, bool of_b) {
+    const tunedgemm_problem& problem = call.problem;
+    const bool shares_rows = !of_b && grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS;
+    const std::int64_t batch = shares_rows ? 1 : problem.batch;
     return view == nullptr
                ? std::nullopt
-               : std::optional<Scales>(
-                     {*view, of_b, of_b ? call.problem.n : call.problem.m, call.problem.k});
+               : std::optional<Scales>({*view, of_b, of_b ? problem.n : problem.m, problem.k, batch,
+                                        grouping.kind == TUNEDGEMM_GROUP_KIND_K ? 1 : batch});
   };
   const std::optional<Scales> scale_a = scales_of(operands.scale_a, false);
   const std::optional<Scales> scale_b = scales_of(operands.scale_b, true);

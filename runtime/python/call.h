@@ -21,12 +21,21 @@ struct Scalars {
   tunedgemm_numerics numerics = TUNEDGEMM_NUMERICS_DEFAULT;
   bool invariant = false;
   int sm_limit = 0;
+  int rows_per_group = 0;
+};
+
+/// The groups of a grouped product, if it is one.
+struct Grouping {
+  tunedgemm_group_kind kind = TUNEDGEMM_GROUP_KIND_NONE;
+  std::int64_t count = 0;
+  const std::int32_t* numbers = nullptr;  ///< in memory of the device
 };
 
 /// The arrays of a call; null for those that it does not have.
 struct Operands {
   const View *a = nullptr, *b = nullptr, *d = nullptr;
   const View *c = nullptr, *bias = nullptr, *scale_a = nullptr, *scale_b = nullptr;
+  Grouping grouping;
 };
 inline const View* pointer_to(const std::optional<View>& view) {
   return view ? &*view : nullptr;
@@ -41,12 +50,18 @@ struct Call {
 /// Throws std::invalid_argument unless a and b are matrices, or batches of them, and a has as many
 /// columns as b has rows.
 void check_factors(const View& a, const View& b);
+/// The groups that an array of int32 divides a and b into: if they are `counts`, numbers of rows of
+/// each a; else ends of the rows of a, or along K if b is one matrix. Throws std::invalid_argument
+/// if the shapes do not fit together. Precondition: check_factors().
+Grouping grouping_of(const View& a, const View& b, const View& numbers, bool are_counts);
 /// The shape of D: (M, N) or (batch, M, N). Precondition: check_factors().
-std::vector<std::int64_t> shape_of_result(const View& a, const View& b);
+std::vector<std::int64_t> shape_of_result(const View& a, const View& b,
+                                          const Grouping& grouping = {});
 
-/// A value per column of D, if `bias` is (N,) or (1, N); a value per row, if it is (M, 1). None if
-/// it has another shape, or is not packed.
-std::optional<tunedgemm_bias> bias_of(const View& bias, std::int64_t m, std::int64_t n);
+/// A value per column of D, if `bias` is (N,) or (1, N); a value per row, if it is (M, 1). Groups
+/// have (groups, N). None if it has another shape, or is not packed.
+std::optional<tunedgemm_bias> bias_of(const View& bias, std::int64_t m, std::int64_t n,
+                                      const Grouping& grouping = {});
 
 // Throw std::invalid_argument unless a view is on the device of A, or has the element type of D.
 void check_device(const View& view, const View& a);

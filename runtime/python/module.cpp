@@ -32,9 +32,11 @@ using namespace nb::literals;
 namespace tunedgemm::python {
 namespace {
 
-/// The arguments of a call that are arrays. Except for a and b they may be None.
+/// The arguments of a call that are arrays. Except for a and b they may be None. A grouped product
+/// has ends or counts.
 struct ArrayArguments {
   nb::handle a, b, out, c, bias, scale_a, scale_b;
+  nb::handle ends = Py_None, counts = Py_None;
 };
 
 /// A call whose arrays live as long as it.
@@ -46,6 +48,8 @@ class ArrayCall {
             std::optional<tunedgemm_type> type_of_out)
       : a_("a", arguments.a),
         b_("b", arguments.b),
+        groups_(groups_or_none(arguments)),
+        grouping_(grouping()),
         out_(given_or_new(arguments, scalars.beta, type_of_out)),
         d_("out", out_, Array::Access::kWrite),
         c_(array_or_none("c", arguments.c)),
@@ -66,7 +70,8 @@ class ArrayCall {
                      .c = view(c_),
                      .bias = view(bias_),
                      .scale_a = view(scale_a_),
-                     .scale_b = view(scale_b_)},
+                     .scale_b = view(scale_b_),
+                     .grouping = grouping_},
                     scalars);
   }
 
@@ -87,6 +92,23 @@ class ArrayCall {
                             : std::optional<Array>(std::in_place, argument, object);
   }
 
+  // That is `counts`, or else `ends`.
+  static std::optional<Array> groups_or_none(const ArrayArguments& arguments) {
+    const bool are_counts = !arguments.counts.is_none();
+    const nb::handle given = are_counts ? arguments.counts : arguments.ends;
+    return given.is_none() ? std::optional<Array>()
+                           : std::optional<Array>(std::in_place, are_counts ? "counts" : "ends",
+                                                  given, Array::Access::kRead, TUNEDGEMM_TYPE_S32);
+  }
+
+  Grouping grouping() const {
+    if (!groups_) {
+      return {};
+    }
+    check_factors(a_.view(), b_.view());
+    return grouping_of(a_.view(), b_.view(), groups_->view(), groups_->view().name == "counts");
+  }
+
   nb::object given_or_new(const ArrayArguments& arguments, double beta,
                           std::optional<tunedgemm_type> type) const {
     if (!arguments.out.is_none()) {
@@ -98,11 +120,13 @@ class ArrayCall {
       refuse("beta is " + text.str() + ", so c or out must be given: the product is added to it");
     }
     check_factors(a_.view(), b_.view());
-    return a_.make(shape_of_result(a_.view(), b_.view()),
+    return a_.make(shape_of_result(a_.view(), b_.view(), grouping_),
                    type.value_or(result_type(a_.view().type)));
   }
 
   Array a_, b_;
+  std::optional<Array> groups_;
+  Grouping grouping_;
   nb::object out_;
   Array d_;
   std::optional<Array> c_, bias_, scale_a_, scale_b_;
@@ -120,28 +144,24 @@ const Context* context_or_none(nb::handle context) {
 }
 
 Scalars scalars_of(nb::handle activation, nb::handle numerics, nb::handle alpha, nb::handle beta,
-                   nb::handle slope, nb::handle invariant, nb::handle sm_limit) {
+                   nb::handle slope, nb::handle invariant, nb::handle sm_limit,
+                   nb::handle rows_per_group = Py_None) {
   return {.alpha = number_of("alpha", alpha),
           .beta = number_of("beta", beta),
           .slope = number_of("slope", slope),
           .activation = activation_of(text_of("activation", activation)),
           .numerics = numerics_of(text_of("numerics", numerics)),
           .invariant = flag_of("invariant", invariant),
-          .sm_limit = integer_of("sm_limit", sm_limit)};
+          .sm_limit = integer_of("sm_limit", sm_limit),
+          .rows_per_group =
+              rows_per_group.is_none() ? 0 : integer_of("rows_per_group", rows_per_group)};
 }
 
 std::optional<tunedgemm_type> type_or_none(nb::handle dtype) {
   return dtype.is_none() ? std::nullopt : std::optional(type_named("out_dtype", dtype));
 }
 
-nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
-                  nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha,
-                  nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle slope,
-                  nb::handle numerics, nb::handle invariant, nb::handle sm_limit, nb::handle stream,
-                  nb::handle context) {
-  const ArrayCall call({a, b, out, c, bias, scale_a, scale_b},
-                       scalars_of(activation, numerics, alpha, beta, slope, invariant, sm_limit),
-                       type_or_none(out_dtype));
+nb::object multiply(const ArrayCall& call, nb::handle stream, nb::handle context) {
   const std::shared_ptr<tunedgemm_context> used = call.context(context_or_none(context));
   void* const used_stream = call.stream(stream);
   tunedgemm_status status;
@@ -151,6 +171,35 @@ nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activa
   }
   check(status);
   return call.out();
+}
+
+nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activation,
+                  nb::handle out, nb::handle out_dtype, nb::handle c, nb::handle alpha,
+                  nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle slope,
+                  nb::handle numerics, nb::handle invariant, nb::handle sm_limit, nb::handle stream,
+                  nb::handle context) {
+  return multiply(
+      ArrayCall({a, b, out, c, bias, scale_a, scale_b},
+                scalars_of(activation, numerics, alpha, beta, slope, invariant, sm_limit),
+                type_or_none(out_dtype)),
+      stream, context);
+}
+
+nb::object grouped_matmul(nb::handle a, nb::handle b, nb::handle ends, nb::handle counts,
+                          nb::handle bias, nb::handle activation, nb::handle out,
+                          nb::handle out_dtype, nb::handle c, nb::handle alpha, nb::handle beta,
+                          nb::handle scale_a, nb::handle scale_b, nb::handle slope,
+                          nb::handle numerics, nb::handle invariant, nb::handle sm_limit,
+                          nb::handle rows_per_group, nb::handle stream, nb::handle context) {
+  if (ends.is_none() == counts.is_none()) {
+    refuse(ends.is_none() ? "ends and counts are None; give one of the two"
+                          : "ends and counts are both given; give one of the two");
+  }
+  return multiply(ArrayCall({a, b, out, c, bias, scale_a, scale_b, ends, counts},
+                            scalars_of(activation, numerics, alpha, beta, slope, invariant,
+                                       sm_limit, rows_per_group),
+                            type_or_none(out_dtype)),
+                  stream, context);
 }
 
 // As for default_context().
@@ -423,6 +472,12 @@ NB_MODULE(_core, module) {
              "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),
              "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(),
              "invariant"_a.none(), "sm_limit"_a.none(), "stream"_a.none(), "context"_a.none());
+  module.def("grouped_matmul", &grouped_matmul, "a"_a.none(), "b"_a.none(), "ends"_a.none(),
+             "counts"_a.none(), "bias"_a.none(), "activation"_a.none(), "out"_a.none(),
+             "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),
+             "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(),
+             "invariant"_a.none(), "sm_limit"_a.none(), "rows_per_group"_a.none(),
+             "stream"_a.none(), "context"_a.none());
   module.def(
       "result_type",
       [](nb::handle dtype) {

@@ -21,7 +21,7 @@ from ._errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from ._matmul import matmul, plan
+from ._matmul import grouped_matmul, matmul, plan
 from ._plan_info import PlanInfo
 from ._prepare import prepare, tune_all
 
@@ -39,6 +39,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "cache",
+    "grouped_matmul",
     "matmul",
     "plan",
     "prepare",

@@ -1,4 +1,4 @@
-"""matmul and plan. Arrays may come from any library, so they are typed as Any."""
+"""matmul, grouped_matmul and plan. Arrays may come from any library, so they are typed as Any."""
 
 from __future__ import annotations
 
@@ -86,6 +86,80 @@ def matmul(
         numerics,
         invariant,
         sm_limit,
+        stream,
+        context,
+    )
+
+
+def grouped_matmul(
+    a: Any,
+    b: Any,
+    ends: Any = None,
+    *,
+    counts: Any = None,
+    bias: Any = None,
+    activation: Activation | None = None,
+    out: Any = None,
+    out_dtype: Any = None,
+    c: Any = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    slope: float = 0.01,
+    numerics: Numerics = "default",
+    invariant: bool = False,
+    sm_limit: int = 0,
+    rows_per_group: int | None = None,
+    stream: int | None = None,
+    context: Context | None = None,
+) -> Any:
+    """Multiplies G groups of different sizes in one launch, as the experts of a mixture do.
+
+    The shapes say what is divided, and `ends` or `counts` into which parts:
+
+                           a           b           result
+        ends of rows       (M, K)      (G, K, N)   (M, N)      rows [ends[g-1], ends[g]) by b[g]
+        counts of rows     (G, M, K)   (G, K, N)   (G, M, N)   the first counts[g] rows by b[g]
+        ends along K       (M, K)      (K, N)      (G, M, N)   columns of a by the rows of b
+
+    ends, counts: int32, packed, (G,), on the device of a. The kernel reads them there, so they may
+        be results of earlier kernels, and change between the replays of a CUDA graph. The first
+        group begins at 0. Groups may be empty. Numbers outside the matrix count as its nearest end.
+        Ends of rows may also be (G + 1,), where the first one is 0.
+    bias: (G, N), packed, of the result's type.
+    out: the result. Rows behind the last end, and behind the count of a group, are not written: in
+        a new array they have any values. An empty group along K gives act(beta * c + bias).
+    scale_a, scale_b: as for matmul(), for each group, such as (G, 1, N) for scale_b. scale_a is
+        that of all of a where groups divide its rows by ends, such as (M, 1). Groups along K have
+        scales of their own for rows and columns, (G, M, 1) and (G, 1, N), but scales of blocks are
+        those of all of a and b.
+    rows_per_group: the usual number of rows of a group, for which the kernel is tuned. None: M / G
+        for ends of rows, M for counts. It matters for the speed alone.
+
+    The other arguments are those of matmul(); c has the shape of the result.
+
+    Returns out. Raises tunedgemm.Error if the library fails, ValueError and TypeError for wrong
+    arguments. Threads may call it at once; the GIL is released meanwhile."""
+    return _core.grouped_matmul(
+        a,
+        b,
+        ends,
+        counts,
+        bias,
+        activation or "none",
+        out,
+        out_dtype,
+        c,
+        alpha,
+        beta,
+        scale_a,
+        scale_b,
+        slope,
+        numerics,
+        invariant,
+        sm_limit,
+        rows_per_group,
         stream,
         context,
     )
