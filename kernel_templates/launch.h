@@ -75,6 +75,8 @@ struct TensorMap {
   int span_bytes = 0;                          ///< the length of a line of the box, and the swizzle
   /// The workspace offset of the operand's padded copy; 0: the map describes the operand itself.
   std::int64_t workspace_offset = 0;
+  /// Each copy names the line before which its matrix ends (the kernel's half has the dimensions).
+  bool is_ragged = false;
 
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };

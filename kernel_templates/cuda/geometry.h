@@ -27,6 +27,8 @@ struct Tiling {
   /// The tiles of D in the whole batch. Precondition: blocks() is not empty.
   std::int64_t tiles() const { return tiles_m * tiles_n * batch; }
 };
+/// Groups of rows count as one batch index, with as many rows of tiles as they may need: each may
+/// have a partial tile.
 Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k = 1);
 
 /// The size of a split-K kernel's workspace (cuda/common/split_k.cuh): kWorkspaceCounterBytes for

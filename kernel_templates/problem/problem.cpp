@@ -346,6 +346,33 @@ std::int64_t usual_rows(const Problem& problem) {
   return problem.rows_per_group == 0 ? most : std::min<std::int64_t>(problem.rows_per_group, most);
 }
 
+Problem batch_of_equal_groups(const Problem& problem) {
+  if (problem.group_kind == GroupKind::kNone) {
+    return problem;
+  }
+  Problem same = problem;
+  same.group_kind = GroupKind::kNone;
+  same.rows_per_group = 0;
+  if (shares_depth(problem)) {
+    same.k = ceil_divide(problem.k, std::max<std::int64_t>(problem.batch, 1));
+  } else {
+    same.m = usual_rows(problem);
+  }
+  const auto place = [](Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+    if (matrix.batch_stride == 0) {
+      const bool row_major = matrix.order == Order::kRowMajor;
+      matrix.batch_stride = (row_major ? rows : columns) * matrix.leading_dimension;
+    }
+  };
+  place(same.a, same.m, same.k);
+  if (shares_depth(problem)) {
+    place(same.b, same.k, same.n);
+  }
+  place(same.c, same.m, same.n);
+  place(same.d, same.m, same.n);
+  return same;
+}
+
 std::int64_t bias_batch_stride(const Problem& problem) {
   if (problem.group_kind == GroupKind::kNone || problem.bias == Bias::kNone) {
     return 0;
@@ -387,6 +414,20 @@ CanonicalProblem canonical(const Problem& problem) {
     same.scaling_a = same.scaling_b = Scaling::kTensor;
   }
   same.rows_per_group = class_of_usual_rows(same);
+  // A group that begins inside the rows (columns) of a matrix may begin at any element.
+  const auto align_to_elements = [](Matrix& matrix, Order order) {
+    if (matrix.order == order) {
+      matrix.alignment_bytes = static_cast<std::int32_t>(size_bytes(matrix.type));
+    }
+  };
+  if (shares_depth(same)) {
+    align_to_elements(same.a, Order::kRowMajor);
+    align_to_elements(same.b, Order::kColumnMajor);
+  }
+  if (shares_rows(same)) {
+    align_to_elements(same.a, Order::kColumnMajor);
+    align_to_elements(same.c, Order::kColumnMajor);
+  }
   same.alpha = ScalarClass::kOne;
   if (same.beta == ScalarClass::kZero) {
     same.c = same.d;
@@ -445,12 +486,13 @@ std::string epilogue_text(const Problem& problem) {
 }
 
 double flops(const Problem& problem) {
-  const bool is_shared = shares_rows(problem) || shares_depth(problem);
-  return 2.0 * static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-         static_cast<double>(problem.k) * (is_shared ? 1.0 : static_cast<double>(problem.batch));
+  const Problem even = batch_of_equal_groups(problem);
+  return 2.0 * static_cast<double>(even.m) * static_cast<double>(even.n) *
+         static_cast<double>(even.k) * static_cast<double>(even.batch);
 }
 
-double minimum_bytes(const Problem& problem) {
+double minimum_bytes(const Problem& requested) {
+  const Problem problem = batch_of_equal_groups(requested);
   const auto bytes = [&](const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
     const bool shared_by_all = matrix.batch_stride == 0;
     return static_cast<double>(rows) * static_cast<double>(columns) *

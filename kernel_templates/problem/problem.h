@@ -136,6 +136,9 @@ inline std::int64_t total_rows(const Problem& problem) {
 /// The rows of each of equal groups: the usual number, within the M of the problem. M if no rows
 /// are grouped.
 std::int64_t usual_rows(const Problem& problem);
+/// A grouped product with equal groups of the usual rows, or equal parts of K, as a batch, which
+/// takes about as long; other problems unchanged.
+Problem batch_of_equal_groups(const Problem& problem);
 /// From the bias of a batch index to that of the next one, in elements.
 std::int64_t bias_batch_stride(const Problem& problem);
 /// How many batch indices have scales of their own; the others use the first ones.
@@ -189,11 +192,10 @@ std::string layout_text(const Problem& problem);
 /// The fused operations, e.g. "beta·C bias/col gelu_tanh"; "" if there are none.
 std::string epilogue_text(const Problem& problem);
 
-/// 2 m n k batch, as a double since it may exceed 2^63. Groups that share rows or depth count
-/// once.
+/// 2 m n k batch, as a double since it may exceed 2^63. Groups count as equal ones.
 double flops(const Problem& problem);
 /// The bytes of A and B, and of D, which counts twice if C is read. A matrix that all batch indices
-/// share counts once.
+/// share counts once. Groups count as equal ones.
 double minimum_bytes(const Problem& problem);
 
 /// The number of elements from the first to the last element of a rows x columns matrix with this

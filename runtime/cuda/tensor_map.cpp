@@ -1,7 +1,13 @@
 #include "runtime/cuda/tensor_map.h"
 
+#include <array>
+
 namespace tunedgemm::internal::cuda {
 namespace {
+
+// Of ragged maps (kernel_templates/cuda/ptx/tensor_copy.cuh). kRaggedExtent lines with the second
+// stride are 2^64 bytes less kRaggedExtent lines.
+constexpr unsigned long long kRaggedExtent = 1ULL << 30, kRaggedStride = 1ULL << 34;
 
 CUtensorMapDataType type_of(const TensorMap& map) noexcept {
   switch (map.type) {
@@ -50,17 +56,22 @@ CUresult encode(const Driver& driver, const TensorMap& map, const Arguments& arg
   if (map.operand == TensorMap::Operand::kNone) {
     return CUDA_SUCCESS;
   }
-  constexpr unsigned kRank = 3;
-  constexpr unsigned kElementStrides[kRank] = {1, 1, 1};
+  constexpr unsigned kMostRank = 4;
+  constexpr unsigned kElementStrides[kMostRank] = {1, 1, 1, 1};
+  const unsigned rank = map.is_ragged ? 4 : 3;
   const auto wide = [](std::int64_t value) { return static_cast<unsigned long long>(value); };
-  const unsigned long long extents[kRank] = {wide(map.extent[0]), wide(map.extent[1]),
-                                             wide(map.extent[2])};
-  const unsigned long long strides[kRank - 1] = {wide(map.stride_bytes[0]),
-                                                 wide(map.stride_bytes[1])};
-  const unsigned box[kRank] = {static_cast<unsigned>(map.box[0]), static_cast<unsigned>(map.box[1]),
-                               1};
+  const unsigned long long line = wide(map.stride_bytes[0]);
+  std::array<unsigned long long, kMostRank> extents{wide(map.extent[0]), wide(map.extent[1]),
+                                                    wide(map.extent[2])};
+  std::array<unsigned long long, kMostRank - 1> strides{line, wide(map.stride_bytes[1])};
+  if (map.is_ragged) {
+    extents = {extents[0], kRaggedExtent, kRaggedExtent + 1, extents[1] + 1};
+    strides = {line, kRaggedStride - line, line};
+  }
+  const unsigned box[kMostRank] = {static_cast<unsigned>(map.box[0]),
+                                   static_cast<unsigned>(map.box[1]), 1, 1};
   return driver.cuTensorMapEncodeTiled(
-      &encoded, type_of(map), kRank, address_of(map, arguments), extents, strides, box,
+      &encoded, type_of(map), rank, address_of(map, arguments), extents.data(), strides.data(), box,
       kElementStrides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(map.span_bytes),
       CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }

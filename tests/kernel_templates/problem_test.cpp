@@ -156,7 +156,9 @@ TEST_CASE("Groups share the matrices whose rows or depth they divide") {
   CHECK(canonical(rows)->rows_per_group == 16);
   CHECK(usual_rows(canonical(rows)) == 16);
   CHECK(total_rows(rows) == 100);
-  CHECK(flops(rows) == 2.0 * 100 * 48 * 64);
+  CHECK(flops(rows) == 2.0 * 5 * 9 * 48 * 64);
+  CHECK(minimum_bytes(rows) == 2.0 * 5 * (9 * 64 + 64 * 48 + 9 * 48));
+  CHECK(why_not(batch_of_equal_groups(rows)).empty());
 
   Problem column_major = rows;
   column_major.d.order = Order::kColumnMajor;

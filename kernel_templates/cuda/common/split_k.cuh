@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../ptx/synchronization.cuh"
+#include "group_tiles.cuh"
 #include "problem.cuh"
 
 constexpr long long kCounterBytes =
@@ -25,10 +26,10 @@ __device__ __forceinline__ void for_each_work_tile(const Arguments& arguments,
   if constexpr (PERSISTENT == 0) {
     compute(static_cast<int>(blockIdx.x));
   } else {
-    const auto tiles_m = static_cast<unsigned>((arguments.m + kTileM - 1) / kTileM);
-    const auto tiles_n = static_cast<unsigned>((arguments.n + kTileN - 1) / kTileN);
+    const auto tiles_m = static_cast<unsigned>(tile_rows<kTileM>(arguments));
+    const auto tiles_n = static_cast<unsigned>(tiles_along(arguments.n, kTileN));
     const unsigned work_tiles =
-        tiles_m * tiles_n * kSlices * static_cast<unsigned>(arguments.batch);
+        tiles_m * tiles_n * kSlices * static_cast<unsigned>(tiled_batch(arguments));
     for (unsigned index = blockIdx.x; index < work_tiles; index += gridDim.x) {
       compute(static_cast<int>(index));
       __syncthreads();  // before the next work tile uses the shared memory

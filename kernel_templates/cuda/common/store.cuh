@@ -20,12 +20,13 @@ struct OutputMatrix {
   const Arguments& arguments;
   const Epilogue& epilogue;
   long long batch_index;
+  long long end_m;  // of the rows that are stored
 
   // Stores a vector of elements from D[m, n] along n, except those outside D. `n` is a multiple of
   // kVectorElements.
   __device__ __forceinline__ void store_vector(const AccumulatorVector& accumulators, long long m,
                                                long long n) const {
-    if (m >= arguments.m || n >= arguments.n) {
+    if (m >= end_m || n >= arguments.n) {
       return;
     }
     TypeD* const to = matrix_d(arguments, batch_index) + offset_d(arguments, m, n);
@@ -57,7 +58,7 @@ struct OutputMatrix {
     const int lane = threadIdx.x % 32, column = lane % kColumns;
 #pragma unroll 4
     for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
-      if (m + row < arguments.m && n + column < arguments.n) {
+      if (m + row < end_m && n + column < arguments.n) {
         matrix_d(arguments, batch_index)[offset_d(arguments, m + row, n + column)] =
             apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
       }

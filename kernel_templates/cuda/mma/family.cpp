@@ -102,6 +102,8 @@ class Mma final : public CudaFamily {
              {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
              {"split_k", {kMmaSplits.begin(), kMmaSplits.end()}, "split-K slices"}}) {}
 
+  bool computes_groups() const override { return true; }
+
   Instantiation make_instance(const Problem& problem, const Config& config,
                               const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits, mma::kLeastArch); !why.empty()) {
@@ -128,7 +130,7 @@ class Mma final : public CudaFamily {
         .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
         .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
-    instance.predicted_us = mma_us(problem, shape, limits);
+    instance.predicted_us = mma_us(batch_of_equal_groups(problem), shape, limits);
     if (limits.most_ctas > 0) {
       instance.defines = {{"PERSISTENT", "1"}};
     }
@@ -147,7 +149,7 @@ class Mma final : public CudaFamily {
  protected:
   std::vector<Config> search_space(const Problem& problem,
                                    const DeviceLimits& limits) const override {
-    return mma_candidates(problem, limits);
+    return mma_candidates(batch_of_equal_groups(problem), limits);
   }
 };
 

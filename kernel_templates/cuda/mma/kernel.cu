@@ -156,29 +156,33 @@ struct MmaWorkTile {
   long long tile;  // its index in the whole batch
   int slice;       // of K
   long long m0, n0, k0;
-  int k_tiles;  // of the slice
-  int last_k;   // the depth of the last k tile: less than block_k at the end of K
+  long long end_m;  // of the batch index's rows
+  int k_tiles;      // of the slice
+  int last_k;       // the depth of the last k tile: less than block_k at the end of K
 };
 
 __device__ __forceinline__ MmaWorkTile work_tile_at(const Arguments& arguments, int work_index) {
-  const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
-  const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
+  const int tiles_m = tile_rows<kBlockM>(arguments), tiles_n = tiles_along(arguments.n, kBlockN);
   const int tiles = tiles_m * tiles_n;
   const int index = work_index % tiles;
-  const int slice_of_batch = work_index / tiles;
+  const int slice_of_batch = work_index / tiles, batch_index = slice_of_batch / kSplitK;
   const TileCoordinate coordinate = tile_at(index, tiles_m, tiles_n, kGroupM);
-  const int k_tiles = static_cast<int>((arguments.k + kBlockK - 1) / kBlockK);
+  const TileRow row = tile_row_at<kBlockM>(arguments, batch_index, coordinate.tile_m);
+  const GroupRange depth = depth_of(arguments, row.batch_index);
+  const int k_tiles = tiles_along(depth.end - depth.begin, kBlockK);
   MmaWorkTile work;
-  work.batch_index = slice_of_batch / kSplitK;
+  work.batch_index = row.batch_index;
   work.slice = slice_of_batch % kSplitK;
-  work.tile = work.batch_index * tiles + index;
-  work.m0 = static_cast<long long>(coordinate.tile_m) * kBlockM;
+  work.tile = static_cast<long long>(batch_index) * tiles + index;
+  work.m0 = row.m0;
+  work.end_m = row.end_m;
   work.n0 = static_cast<long long>(coordinate.tile_n) * kBlockN;
   const int first = static_cast<int>(static_cast<long long>(k_tiles) * work.slice / kSplitK);
   const int end = static_cast<int>(static_cast<long long>(k_tiles) * (work.slice + 1) / kSplitK);
-  work.k0 = static_cast<long long>(first) * kBlockK;
+  work.k0 = depth.begin + static_cast<long long>(first) * kBlockK;
   work.k_tiles = end - first;
-  work.last_k = end == k_tiles ? static_cast<int>(arguments.k - (end - 1LL) * kBlockK) : kBlockK;
+  work.last_k =
+      end == k_tiles ? static_cast<int>(depth.end - depth.begin - (end - 1LL) * kBlockK) : kBlockK;
   return work;
 }
 
@@ -237,7 +241,7 @@ __device__ __forceinline__ Producer make_producer(const Arguments& arguments,
   Producer producer;
   producer.a = make_tile_copy<kSteps>(
       kTileA, matrix_a(arguments, work.batch_index) + offset_a(arguments, work.m0, work.k0),
-      arguments.lda * kElementBytes, arguments.m - work.m0);
+      arguments.lda * kElementBytes, work.end_m - work.m0);
   producer.b = make_tile_copy<kSteps>(
       kTileB, matrix_b(arguments, work.batch_index) + offset_b(arguments, work.k0, work.n0),
       arguments.ldb * kElementBytes, arguments.n - work.n0);
@@ -408,7 +412,7 @@ struct CollectiveEpilogue {
     constexpr FragmentOrder kOrder{.rows_alternate = rows_alternate(kTileA),
                                    .columns_alternate = rows_alternate(kTileB)};
     const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
-    const OutputMatrix output{arguments, epilogue, work.batch_index};
+    const OutputMatrix output{arguments, epilogue, work.batch_index, work.end_m};
     auto* const rows = reinterpret_cast<Accumulator*>(shared + threadIdx.x / 32 * kEpilogueBytes);
 #pragma unroll
     for (int m = 0; m < kBlocksM; ++m) {
@@ -477,6 +481,9 @@ struct CollectiveEpilogue {
 // ---- 6. Entry -----------------------------------------------------------------------------------
 __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWorkTile& work,
                                         char* shared) {
+  if (work.batch_index < 0) {
+    return;  // the groups have fewer rows of tiles
+  }
   const WarpOrigin origin = origin_of_warp();
   Producer producer = make_producer(arguments, work, shared);
   for (int stage = 0; stage < kStages - 1; ++stage) {

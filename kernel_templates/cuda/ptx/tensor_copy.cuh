@@ -17,6 +17,17 @@ struct TensorBox {
   const TensorMap& map;
   int x, y, z;
 };
+// A box of a ragged matrix, which ends before line `end`. Its map has the lines as dimension y, of
+// kRaggedExtent elements, and two more dimensions whose strides cancel that of y: the address of
+//
+//     (x, kRaggedExtent - (end - line), kRaggedExtent, end)   is that of   (x, line)
+//
+// modulo 2^64, and y is outside the matrix from line `end` on.
+struct RaggedBox {
+  const TensorMap& map;
+  int x, line, end;
+};
+constexpr int kRaggedExtent = 1 << 30;
 
 // The swizzled offset of the byte at `offset` in a box whose rows have `span` bytes. The box must
 // begin at a multiple of 1024 bytes.
@@ -98,6 +109,25 @@ __device__ __forceinline__ void tma_store(const TensorBox& to, unsigned from,
         "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(
             &to.map),
         "r"(from), "r"(to.x), "r"(to.y), "r"(to.z)
+        : "memory");
+  }
+}
+
+// The same for a box of a ragged matrix.
+__device__ __forceinline__ void tma_store(const RaggedBox& to, unsigned from,
+                                          const CacheHint& hint) {
+  const int y = kRaggedExtent - (to.end - to.line);
+  if (hint.priority == EvictionPriority::kFirst) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group.L2::cache_hint "
+        "[%0, {%2, %3, %4, %5}], [%1], %6;" ::"l"(&to.map),
+        "r"(from), "r"(to.x), "r"(y), "r"(kRaggedExtent), "r"(to.end), "l"(hint.policy)
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group "
+        "[%0, {%2, %3, %4, %5}], [%1];" ::"l"(&to.map),
+        "r"(from), "r"(to.x), "r"(y), "r"(kRaggedExtent), "r"(to.end)
         : "memory");
   }
 }

@@ -107,6 +107,8 @@ class Simt final : public CudaFamily {
                     {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
                     {"split_k", in_steps(1, simt::kMostSplitK), "split-K slices"}}) {}
 
+  bool computes_groups() const override { return true; }
+
   Instantiation make_instance(const Problem& problem, const Config& config,
                               const DeviceLimits& limits) const override {
     const bool async_copy = config.find("async_copy") == 1;
@@ -125,7 +127,7 @@ class Simt final : public CudaFamily {
         .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
         .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
-    instance.predicted_us = simt_us(problem, shape, limits);
+    instance.predicted_us = simt_us(batch_of_equal_groups(problem), shape, limits);
     instance.defines = {{"BLOCKS_PER_SM", std::to_string(shape.blocks_on_sm(limits))}};
     if (limits.most_ctas > 0) {
       instance.defines.emplace_back("PERSISTENT", "1");
@@ -136,7 +138,7 @@ class Simt final : public CudaFamily {
  protected:
   std::vector<Config> search_space(const Problem& problem,
                                    const DeviceLimits& limits) const override {
-    return simt_candidates(problem, limits);
+    return simt_candidates(batch_of_equal_groups(problem), limits);
   }
 };
 

@@ -159,26 +159,28 @@ struct SimtWorkTile {
 };
 
 __device__ __forceinline__ SimtWorkTile work_tile_at(const Arguments& arguments, int index) {
-  const int tiles_m = static_cast<int>((arguments.m + kBlockM - 1) / kBlockM);
-  const int tiles_n = static_cast<int>((arguments.n + kBlockN - 1) / kBlockN);
+  const int tiles_m = tile_rows<kBlockM>(arguments), tiles_n = tiles_along(arguments.n, kBlockN);
   const int tiles = tiles_m * tiles_n;
-  const int slice_of_batch = index / tiles;
+  const int slice_of_batch = index / tiles, batch_index = slice_of_batch / kSplitK;
   const TileCoordinate tile = tile_at(index % tiles, tiles_m, tiles_n, kGroupM);
+  const TileRow row = tile_row_at<kBlockM>(arguments, batch_index, tile.tile_m);
+  const GroupRange depth = depth_of(arguments, row.batch_index);
   SimtWorkTile work;
-  work.batch_index = slice_of_batch / kSplitK;
+  work.batch_index = row.batch_index;
   work.slice = slice_of_batch % kSplitK;
-  work.tile = work.batch_index * tiles + index % tiles;
-  work.m0 = static_cast<long long>(tile.tile_m) * kBlockM;
+  work.tile = static_cast<long long>(batch_index) * tiles + index % tiles;
+  work.m0 = row.m0;
   work.n0 = static_cast<long long>(tile.tile_n) * kBlockN;
   if (!kReadC || arguments.c != arguments.d) {
-    work.m0 = min(work.m0, last_origin(arguments.m, kBlockM, kUnitM));
+    work.m0 = kGroupsRows ? work.m0 : min(work.m0, last_origin(arguments.m, kBlockM, kUnitM));
     work.n0 = min(work.n0, last_origin(arguments.n, kBlockN, kUnitN));
   }
-  work.rows = static_cast<int>(min(arguments.m - work.m0, static_cast<long long>(kBlockM)));
+  work.rows = static_cast<int>(min(row.end_m - work.m0, static_cast<long long>(kBlockM)));
   work.columns = static_cast<int>(min(arguments.n - work.n0, static_cast<long long>(kBlockN)));
-  const long long k_tiles = (arguments.k + kBlockK - 1) / kBlockK;
-  work.k0 = k_tiles * work.slice / kSplitK * kBlockK;
-  work.depth = min(arguments.k, k_tiles * (work.slice + 1) / kSplitK * kBlockK) - work.k0;
+  const long long all = depth.end - depth.begin, k_tiles = (all + kBlockK - 1) / kBlockK;
+  const long long first = k_tiles * work.slice / kSplitK * kBlockK;
+  work.k0 = depth.begin + first;
+  work.depth = min(all, k_tiles * (work.slice + 1) / kSplitK * kBlockK) - first;
   work.k_tiles = static_cast<int>((work.depth + kBlockK - 1) / kBlockK);
   const bool is_inside = work.rows == kBlockM && work.columns == kBlockN;
   work.full_k_tiles = is_inside ? static_cast<int>(work.depth / kBlockK) : 0;
@@ -584,6 +586,9 @@ struct CollectiveEpilogue {
 // ---- 7. Entry -----------------------------------------------------------------------------------
 __device__ __forceinline__ void compute(const Arguments& arguments, const SimtWorkTile& work,
                                         SharedStorage& shared) {
+  if (work.batch_index < 0) {
+    return;  // the groups have fewer rows of tiles
+  }
   const ThreadTile tile = thread_tile_of_thread();
   OperandA a;
   OperandB b;

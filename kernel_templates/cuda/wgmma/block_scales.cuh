@@ -38,11 +38,17 @@ struct BlockScaleCopies {
       arguments.m % kVector == 0 && arguments.scale_k_stride_a % kVector == 0 &&
       arguments.scale_batch_stride_a % kVector == 0 &&
       reinterpret_cast<unsigned long long>(arguments.scale_a) % (kVector * sizeof(float)) == 0;
+  bool is_aligned = true;  // the work tile's first row, unless a group begins anywhere
   const float* row[wgmma::divided_up(kRows, kCopyingThreads) + 1];  // C++ has no empty array
   const float* column[wgmma::divided_up(kColumns, kCopyingThreads) + 1];
 
+  __device__ __forceinline__ bool uses_vectors() const {
+    return copies_vectors && (!kGroupsRows || is_aligned);
+  }
+
   __device__ __forceinline__ void begin(const WorkTile& work) {
-    const int k = work.first_k_tile * kShape.block_k, vector = copies_vectors ? kVector : 1;
+    is_aligned = work.m0 % kVector == 0;
+    const int k = work.first_k_tile * kShape.block_k, vector = uses_vectors() ? kVector : 1;
 #pragma unroll
     for (int i = 0; i * kCopyingThreads < kRows; ++i) {
       const int m = min(work.m0 + (i * kCopyingThreads + thread) * vector,
@@ -64,7 +70,7 @@ struct BlockScaleCopies {
 
   // Starts the copies for the next k tile.
   __device__ __forceinline__ void copy(const SharedMemory<kShape>& shared, int stage) {
-    if (copies_vectors) {
+    if (uses_vectors()) {
       if (kVector * thread < kRows) {
         copy_16_bytes(shared.scales_a(stage) + 4 * kVector * thread, row[0]);
       }

@@ -214,7 +214,8 @@ int group_of_gpc(const WgmmaShape& shape) {
   return group;
 }
 
-WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, const DeviceLimits& limits) {
+WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, int groups,
+                    const DeviceLimits& limits) {
   const auto& [schedule, block_n, cluster, atoms_of_k, epilogue_stages, in_flight, swap_ab] =
       choice;
   const bool tensor_store =
@@ -234,6 +235,7 @@ WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, const Devi
                              .in_flight = in_flight,
                              .tensor_store = tensor_store,
                              .swap_ab = swap_ab});
+  shape.groups = groups;
   shape.stages = std::max(2, stages_that_fit(shape, wgmma::kMostStages, limits));
   return shape;
 }
@@ -242,7 +244,7 @@ WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, const Devi
 class CandidateSelection {
  public:
   CandidateSelection(const Problem& problem, const DeviceLimits& limits)
-      : requested_(problem), limits_(limits) {}
+      : requested_(problem), even_(batch_of_equal_groups(problem)), limits_(limits) {}
 
   /// Adds the variants of this tile that may be the fastest: the tile and its transpose, each with
   /// one and with two epilogue stages.
@@ -252,7 +254,7 @@ class CandidateSelection {
       choice.swap_ab = false;
       consider(choice);
       choice.swap_ab = true;
-      if (gains_by_swapping(requested_, choice)) {
+      if (gains_by_swapping(even_, choice)) {
         consider(choice);
       }
     }
@@ -263,11 +265,11 @@ class CandidateSelection {
  private:
   /// Adds this tile with the rasterizations and split-K slices that may be the fastest.
   void consider(const TileChoice& choice) {
-    const Problem problem = padded(choice.swap_ab ? transposed(requested_) : requested_);
+    const Problem problem = padded(choice.swap_ab ? transposed(even_) : even_);
     if (is_too_large(problem, choice)) {
       return;
     }
-    WgmmaShape shape = shape_of(problem, choice, limits_);
+    WgmmaShape shape = shape_of(problem, choice, table_groups(requested_), limits_);
     const Tiling clusters = shape.clusters(problem);
     // The same order, with A as the streaming operand.
     shape.raster_along_n = clusters.tiles_n == 1 && clusters.tiles_m > 1;
@@ -278,8 +280,9 @@ class CandidateSelection {
       const std::int64_t work_tiles = tiles * split_k;
       const std::int64_t waves = ceil_divide(work_tiles, clusters_of_wave);
       const bool one_wave = waves <= 1;
-      if (split_k > 1 && (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice)) {
-        break;  // the slices would need several waves, or be too short
+      if (split_k > 1 &&
+          (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice || shape.groups > 0)) {
+        break;  // the slices would need several waves, be too short, or be illegal
       }
       shape.split_k = split_k;
       if (!has_good_stages(shape, k_tiles / split_k, limits_) ||
@@ -326,14 +329,16 @@ class CandidateSelection {
 
   void add(const Problem& problem, WgmmaShape shape) {
     if (why_not_wgmma(requested_, shape).empty()) {
-      // The padded copies do not exist yet when the kernel prefetches.
-      shape.prefetch = needs_padding(requested_) ? 0 : prefetched(problem, shape, limits_);
+      // The padded copies do not exist yet when the kernel prefetches, and groups are not known.
+      const bool prefetches = !needs_padding(requested_) && shape.groups == 0;
+      shape.prefetch = prefetches ? prefetched(problem, shape, limits_) : 0;
       shape.evict_first = evicts_first(problem, shape, limits_);
       chosen_.push_back(config_of(shape));
     }
   }
 
   const Problem& requested_;
+  const Problem even_;
   const DeviceLimits& limits_;
   std::vector<Config> chosen_;
 };
@@ -344,7 +349,7 @@ std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits&
   CandidateSelection selection(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // after every 128 steps along k
   const int small_tile =
-      std::min(problem.m, problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
+      std::min(usual_rows(problem), problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
   for (const Schedule& schedule : kSchedules) {
     for (int block_n = wgmma::kLeastWidth; block_n <= wgmma::kMostWidth;
          block_n += wgmma::kWidthStep) {

@@ -36,6 +36,7 @@ using ChunkAccumulators = Accumulator[kShape.reduction_chunk_columns() / 2];
 // The first element of a chunk is D[m0, n0] of the matrix with this batch index.
 struct Chunk {
   int batch_index, m0, n0;
+  int end;  // of the group's rows, as in WorkTile
 };
 
 __device__ __forceinline__ ThreadGroup thread_group_of_consumer(int consumer) {
@@ -79,6 +80,7 @@ struct CollectiveEpilogue {
 
   const Arguments& arguments;
   const TensorMap& d;
+  int lines_of_batch;         // from a group's D to the next, of groups with M rows each
   EvictionPriority eviction;  // of D
   int consumer, first_row;    // first_row: in the CTA's tile
   char* epilogue_stages;      // this warp's or, with swap_ab, those of all four warps
@@ -86,7 +88,25 @@ struct CollectiveEpilogue {
   EpilogueBuffer<kShape> buffer;
 
   __device__ __forceinline__ Chunk row_block(const WorkTile& work, int block) const {
-    return {work.batch_index, work.m0 + first_row + wgmma::kRowBlock * block, work.n0};
+    return {work.batch_index, work.m0 + first_row + wgmma::kRowBlock * block, work.n0, work.end};
+  }
+  // The rows and columns of D from these on are not stored.
+  __device__ __forceinline__ long long end_m(const Chunk& chunk) const {
+    return kGroupsRows && !kShape.swap_ab ? chunk.end : arguments.m;
+  }
+  __device__ __forceinline__ long long end_n(const Chunk& chunk) const {
+    return kGroupsRows && kShape.swap_ab ? chunk.end : arguments.n;
+  }
+
+  // Stores a box. A line is a row of the requested D.
+  __device__ __forceinline__ void store_box(const Chunk& chunk, int x, int line, unsigned from,
+                                            const CacheHint& hint) const {
+    if constexpr (kGroupsRows) {
+      const int first = chunk.batch_index * lines_of_batch;
+      tma_store(RaggedBox{d, x, first + line, first + chunk.end}, from, hint);
+    } else {
+      tma_store(TensorBox{d, x, line, chunk.batch_index}, from, hint);
+    }
   }
 
   __device__ __forceinline__ void store_chunk(const Chunk& chunk, const ThreadGroup& group,
@@ -167,8 +187,8 @@ struct CollectiveEpilogue {
         const CacheHint hint = make_cache_hint(eviction);
 #pragma unroll
         for (int box = 0; box < columns; box += kRowColumns) {
-          tma_store({d, chunk.n0 + column + box, m0, chunk.batch_index},
-                    stage + box / kRowColumns * kBoxBytes, hint);
+          store_box(chunk, chunk.n0 + column + box, m0, stage + box / kRowColumns * kBoxBytes,
+                    hint);
         }
         tma_store_commit();
       }
@@ -185,7 +205,7 @@ struct CollectiveEpilogue {
 #pragma unroll
     for (int i = 0; kBlockColumns + 2 * i < kChunkColumns; ++i) {
       const int m = m0 + lane / 4 + i / 2 * 8, n = n0 + lane % 4 * 2 + i % 2;
-      if (m < arguments.m && n < arguments.n) {
+      if (m < end_m(chunk) && n < end_n(chunk)) {
         const long long offset =
             kShape.swap_ab ? offset_d(arguments, n, m) : offset_d(arguments, m, n);
         matrix[offset] = apply_epilogue(epilogue, accumulators[kBlockColumns / 2 + i], m, n);
@@ -232,7 +252,8 @@ struct CollectiveEpilogue {
       fence_async_proxy();
       sync(group);
       if (group.thread == 0) {
-        copy_prepared_columns(stage, {chunk.batch_index, chunk.m0, chunk.n0 + column}, columns);
+        copy_prepared_columns(stage, {chunk.batch_index, chunk.m0, chunk.n0 + column, chunk.end},
+                              columns);
         tma_store_commit();
       }
     }
@@ -246,7 +267,7 @@ struct CollectiveEpilogue {
     for (int column = 0; column < columns; column += kCopyColumns) {
 #pragma unroll
       for (int span = 0; span < kSpans; ++span) {
-        tma_store({d, to.m0 + span * kSpanRows, to.n0 + column, to.batch_index},
+        store_box(to, to.m0 + span * kSpanRows, to.n0 + column,
                   stage + span * kSpanBytes + column * wgmma::kSwizzleBytes, hint);
       }
     }
@@ -263,7 +284,7 @@ struct CollectiveEpilogue {
     const int lane = threadIdx.x % 32, m0 = chunk.m0 + group.thread / 32 * 16;
     UnalignedRows<kStripColumns> rows{
         epilogue_stages, matrix_d(arguments, chunk.batch_index) + offset_d(arguments, m0, chunk.n0),
-        arguments.ldd, static_cast<int>(arguments.m) - m0,
+        arguments.ldd, static_cast<int>(end_m(chunk)) - m0,
         static_cast<int>(arguments.n) - chunk.n0};
     TypeD* const prepared_rows[2] = {rows.prepared(lane / 4), rows.prepared(lane / 4 + 8)};
     int block_n0 = chunk.n0;
@@ -298,7 +319,7 @@ struct CollectiveEpilogue {
                                                    const ThreadGroup& group,
                                                    const ChunkAccumulators& accumulators) const {
     constexpr int kVectorsOfRow = kSpreadColumns / kVectorElements;
-    const OutputMatrix output{arguments, epilogue, chunk.batch_index};
+    const OutputMatrix output{arguments, epilogue, chunk.batch_index, end_m(chunk)};
     auto* const rows = reinterpret_cast<Accumulator*>(epilogue_stages);
     const int m0 = chunk.m0 + group.thread / 32 * 16;
 #pragma unroll
@@ -353,10 +374,11 @@ struct CollectiveEpilogue {
     for (; index < kChunks; index = reduction.next_chunk()) {
       ChunkAccumulators chunk_accumulators;
       add_slices(reduction, index, chunk_accumulators);
-      store_chunk(Chunk{first_chunk.batch_index,
-                        first_chunk.m0 + wgmma::kRowBlock * (index / kChunksOfRowBlock),
-                        first_chunk.n0 + index % kChunksOfRowBlock * kChunkColumns},
-                  group, chunk_accumulators);
+      store_chunk(
+          Chunk{first_chunk.batch_index,
+                first_chunk.m0 + wgmma::kRowBlock * (index / kChunksOfRowBlock),
+                first_chunk.n0 + index % kChunksOfRowBlock * kChunkColumns, first_chunk.end},
+          group, chunk_accumulators);
     }
   }
 

@@ -51,6 +51,8 @@ class Wgmma final : public CudaFamily {
  public:
   Wgmma() : CudaFamily("wgmma", "cuda/wgmma/kernel.cu", wgmma_knobs()) {}
 
+  bool computes_groups() const override { return true; }
+
   Instantiation make_instance(const Problem& requested, const Config& config,
                               const DeviceLimits& limits) const override {
     if (std::string why = why_not_device(config, limits, kArch); !why.empty()) {
@@ -65,17 +67,24 @@ class Wgmma final : public CudaFamily {
     if (std::string why = why_not_wgmma(requested, shape); !why.empty()) {
       return why;
     }
-    if (std::string why = why_not_launch(problem, shape, limits); !why.empty()) {
+    // Groups of rows are predicted as a batch, and launched for the most tiles that they may need.
+    const Problem even = problem_of_kernel(batch_of_equal_groups(requested), config);
+    const Tiling clusters =
+        shape.groups > 0 ? shape.most_clusters(requested) : shape.clusters(problem);
+    if (std::string why = why_not_launch(problem, shape, clusters, limits); !why.empty()) {
       return why;
     }
     Instance instance = begin_instance(requested, config);
-    instance.launch = launch(problem, shape, limits);
+    instance.launch = launch(problem, shape, clusters, limits);
+    if (shape.groups > 0) {
+      instance.defines.emplace_back("GROUPS", std::to_string(shape.groups));
+    }
     if (shape.programmatic) {
       instance.launch.programmatic = problem.launch_regime == LaunchRegime::kBackToBack
                                          ? ProgrammaticLaunch::kAlways
                                          : ProgrammaticLaunch::kAfterOwn;
     }
-    instance.predicted_us = wgmma_us(padded(problem), shape, limits) + padding_us(problem, limits);
+    instance.predicted_us = wgmma_us(padded(even), shape, limits) + padding_us(problem, limits);
     instance.needs_exact_architecture = true;
     instance.lacks_probe = shape.gpc_aware && limits.gpc_of_sm.empty();
     return instance;
@@ -98,20 +107,20 @@ class Wgmma final : public CudaFamily {
 
  private:
   static std::string why_not_launch(const Problem& problem, const WgmmaShape& shape,
-                                    const DeviceLimits& limits) {
+                                    const Tiling& clusters, const DeviceLimits& limits) {
     constexpr int kNoRegisterCheck = 0;  // setmaxnreg redistributes what the launch allocates
     if (std::string why =
             why_not_block(shape.threads(), kNoRegisterCheck, shape.shared_bytes(), limits);
         !why.empty()) {
       return why;
     }
-    if (std::string why = why_not_tiling(problem, shape.clusters(problem), shape.block_k,
-                                         shape.partial_tile_bytes(), limits);
+    if (std::string why =
+            why_not_tiling(problem, clusters, shape.block_k, shape.partial_tile_bytes(), limits);
         !why.empty()) {
       return why;
     }
     // The kernel adds the number of clusters in the grid to its work tile index, which is an int.
-    const std::int64_t work_tiles = shape.clusters(problem).blocks().value_or(kMaxGridX);
+    const std::int64_t work_tiles = clusters.blocks().value_or(kMaxGridX);
     if (limits.most_ctas > 0 && shape.cluster_size() > 1) {
       return "a cluster needs neighbouring SMs, and with an sm_limit others may hold them";
     }
@@ -128,10 +137,13 @@ class Wgmma final : public CudaFamily {
                                                shape.partial_tile_bytes(), limits);
   }
 
-  static Launch launch(const Problem& problem, const WgmmaShape& shape,
+  static Launch launch(const Problem& problem, const WgmmaShape& shape, const Tiling& work_tiles,
                        const DeviceLimits& limits) {
-    const std::int64_t grid = shape.grid(problem, limits);
-    const std::int64_t clusters = grid / shape.cluster_size();
+    const std::int64_t clusters =
+        shape.groups > 0
+            ? std::min(work_tiles.blocks().value_or(kMaxGridX), shape.clusters_of_wave(limits))
+            : shape.grid(problem, limits) / shape.cluster_size();
+    const std::int64_t grid = clusters * shape.cluster_size();
     const bool claims = shape.gpc_aware && ranges_fit(limits) && clusters <= kMostSms;
     const bool is_padded = needs_padding(problem);
     const std::int64_t unpadded_bytes =
@@ -202,15 +214,17 @@ class Wgmma final : public CudaFamily {
     if (!shape.tensor_store) {
       return {};
     }
-    if (shape.swap_ab) {
-      return tensor_map(TensorMap::Operand::kD, problem.d, {problem.m, problem.n},
-                        {wgmma::kSwizzleBytes / shape.element_bytes_d, wgmma::kEpilogueRows},
-                        wgmma::kSwizzleBytes, problem.batch);
-    }
     const int row_bytes = shape.epilogue_row_bytes();
-    return tensor_map(TensorMap::Operand::kD, problem.d, {problem.n, problem.m},
-                      {row_bytes / shape.element_bytes_d, wgmma::kEpilogueRows}, row_bytes,
-                      problem.batch);
+    const auto& [length, lines] =
+        shape.swap_ab ? std::array{problem.m, problem.n} : std::array{problem.n, problem.m};
+    TensorMap map = tensor_map(TensorMap::Operand::kD, problem.d, {length, lines},
+                               {row_bytes / shape.element_bytes_d, wgmma::kEpilogueRows}, row_bytes,
+                               problem.batch);
+    if (shape.groups > 0) {
+      map.is_ragged = true;
+      map.extent[1] += (problem.batch - 1) * problem.d.batch_stride / problem.d.leading_dimension;
+    }
+    return map;
   }
 };
 

@@ -33,6 +33,9 @@
 // registers. Other MN-major operands of these types are transposed in shared memory by the other
 // warps of the producer's warpgroup (transpose.cuh).
 //
+// If rows are grouped, the CTAs make a table of the groups in shared memory and find their work
+// tiles in it. Tiles, and clusters, end with a group.
+//
 // TMA needs rows that are aligned to 16 bytes. An operand with other rows is first copied to the
 // workspace, with padded rows, by another kernel (pad.cuh).
 //
@@ -76,6 +79,10 @@
 #define BLOCK_N 256  // a macro, since the names of instructions contain it
 #endif
 
+#ifndef GROUPS
+#define GROUPS 1  // the most groups of rows
+#endif
+
 // The knobs, their defaults and their meanings are WGMMA_KNOBS in shape.h. The macro of block_m is
 // BLOCK_M.
 #define WGMMA_TEXT(macro) #macro
@@ -90,7 +97,8 @@ constexpr wgmma::Shape kShape{WGMMA_KNOBS(WGMMA_KNOB, WGMMA_NONE).element_bytes 
                               .has_block_scales = kHasBlockScales,
                               .scales_columns = kScalingB == Scaling::kBlock1x128,
                               .reads_c = kReadC,
-                              .reads_bias = kBias != Bias::kNone};
+                              .reads_bias = kBias != Bias::kNone,
+                              .groups = kGroupsRows ? GROUPS : 0};
 TUNEDGEMM_CONSTEXPR wgmma::OtherKnobs other_knobs() {
   return {WGMMA_KNOBS(WGMMA_NONE, WGMMA_KNOB)};
 }
@@ -119,6 +127,8 @@ static_assert(kShape.stages >= 2 && kShape.stages <= 16, "stages must be 2 to 16
 static_assert(kShape.in_flight == 0 || kShape.in_flight == 1, "in_flight must be 0 or 1");
 static_assert(kRasterization.group_m >= 1 && kShape.split_k >= 1,
               "group_m and split_k must be 1 or more");
+static_assert(!kGroupsDepth, "groups along K are not computed");
+static_assert(!kGroupsRows || kPrefetch == 0, "rows of groups cannot be prefetched");
 static_assert(kPrefetch >= 0 && kEvictFirst >= 0, "prefetch and evict_first must be 0 or more");
 static_assert(kShape.accumulators_fit(),
               "block_m * block_n needs too many accumulators a thread: make the tile smaller");
@@ -149,8 +159,8 @@ constexpr EvictionPriority kEvictionD = eviction_if(kEvictFirst == 1);
 // One thread loads all k tiles of this CTA, in order.
 __device__ __forceinline__ void produce(const Arguments& arguments, const TensorMap& a,
                                         const TensorMap& b, const SharedMemory<kShape>& shared,
-                                        const Scheduler& scheduler) {
-  const ClusterCoordinate& cta = scheduler.cta;
+                                        Scheduler scheduler) {
+  const ClusterCoordinate cta = scheduler.cta;
   const CacheHint hint_a = make_cache_hint(kEvictionA), hint_b = make_cache_hint(kEvictionB);
   PipelineState<kShape.stages> state;
   for (int index = scheduler.first; index < scheduler.count; index += scheduler.stride) {
@@ -221,7 +231,7 @@ __device__ __forceinline__ void prefetch_operands(const Arguments& arguments, co
 // and transpose the tiles whose order wgmma does not accept.
 __device__ __forceinline__ void complete_stages(const Arguments& arguments,
                                                 const SharedMemory<kShape>& shared,
-                                                const Scheduler& scheduler, int thread) {
+                                                Scheduler scheduler, int thread) {
   PipelineState<kShape.stages> state;
   BlockScaleCopies<kShape> scales{arguments, thread};
   for (int index = scheduler.first; index < scheduler.count; index += scheduler.stride) {
@@ -263,7 +273,7 @@ template <wgmma::Shape kShape>
 struct Consumer {
   using Accumulators = ::Accumulators<kShape>;
 
-  const Scheduler& scheduler;
+  Scheduler scheduler;
   CollectiveMainloop<kShape> mainloop;
   CollectiveEpilogue<kShape> epilogue;
 
@@ -280,6 +290,9 @@ struct Consumer {
                  .stage_release = stage_release_of_lane(shared, scheduler.cta)},
         epilogue{.arguments = arguments,
                  .d = d,
+                 .lines_of_batch = kGroupKind == GroupKind::kCounts
+                                       ? static_cast<int>(arguments.batch_stride_d / arguments.ldd)
+                                       : 0,
                  .eviction = kEvictionD,
                  .consumer = index,
                  .first_row = mainloop.first_row,
@@ -426,6 +439,16 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
   if (kGpcAware) {
     scheduler.first = broadcast_cluster_id<kClusterSize>(
         scheduler.cta.rank, claimed.id, shared.cluster_id(), shared.cluster_id_sent());
+  }
+
+  if constexpr (kGroupsRows) {
+    wait_for_previous_kernels();
+    if (threadIdx.x < 32) {
+      scheduler.fill(storage.groups, arguments);
+    }
+    __syncthreads();
+    scheduler.group = storage.groups;
+    scheduler.count = storage.groups[arguments.batch].first;
   }
 
   if (warpgroup == 0) {

@@ -21,6 +21,7 @@ struct alignas(1024) SharedStorage {
   char b[kShape.stages][tile_bytes(kShape.tile_b())];
   char epilogue[4 * kShape.consumers * kShape.epilogue_bytes_of_warp()];  // of all consumer warps
   float scales[kShape.scale_bytes() / 4 + 1];  // of blocks; C++ has no empty array
+  GroupEntry groups[kShape.group_bytes() / wgmma::kGroupEntryBytes + 1];
   Barrier full[kShape.stages], empty[kShape.stages], loaded[kShape.stages];
   Barrier cluster_id_sent;  // for gpc_aware
   int cluster_id;

@@ -21,6 +21,7 @@ constexpr int kMostStages = 12, kMostSplitK = 16, kMostClusterSize = 4;
 // An epilogue stage of a warp: 16 rows of 128 bytes.
 constexpr int kEpilogueStageBytes = 2048, kEpilogueRows = 16;
 constexpr int kControlBytes = 1024;  // barriers, an int for each consumer, the claimed cluster id
+constexpr int kGroupEntryBytes = 16, kMostGroups = 1024;
 constexpr int kCompletingWarps = 3;  // all warps of the producer's warpgroup but the first
 constexpr int kRegistersOfSm = 65536;
 
@@ -131,6 +132,8 @@ TUNEDGEMM_CONSTEXPR int macro_value(const char* text, int value_if_undefined) {
   C(block_scales_fit, "block_k", "scales of blocks need 128")                                   \
   C(epilogue_stages_fit, "epilogue_stages and tensor_store",                                    \
     "epilogue_stages=1 needs tensor_store=1: threads store longer rows")                        \
+  C(groups_fit, "split_k",                                                                      \
+    "groups of rows, of which there may be 1024, need split_k=1")                               \
   C(swap_fits, "swap_ab and tensor_store",                                                      \
     "swap_ab=1 needs tensor_store=1: threads store rows of D")
 // clang-format on
@@ -147,6 +150,7 @@ struct Shape {
   bool has_block_scales = false;  // of A or B: factors of the sums of a k tile
   bool scales_columns = false;    // each column of B has its own
   bool reads_c = false, reads_bias = false;
+  int groups = 0;  // of rows: of M, or of N with swap_ab
 
   // ---- The schedule -----------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int cluster_size() const { return cluster_m * cluster_n; }
@@ -191,9 +195,14 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int scale_bytes() const {
     return divided_up(4 * stages * scales_of_stage(), kControlBytes) * kControlBytes;
   }
+  // The table of groups (tile_scheduler.cuh): an entry for each, and one behind the last.
+  TUNEDGEMM_CONSTEXPR int group_bytes() const {
+    return groups == 0 ? 0
+                       : divided_up(kGroupEntryBytes * (groups + 1), kControlBytes) * kControlBytes;
+  }
   TUNEDGEMM_CONSTEXPR int shared_bytes() const {
     return stages * stage_bytes() + consumers * 4 * epilogue_bytes_of_warp() + scale_bytes() +
-           kControlBytes;
+           group_bytes() + kControlBytes;
   }
 
   // If true, a TMA copy of B must begin at a multiple of 16 bytes in a row of memory; otherwise it
@@ -328,6 +337,9 @@ struct Shape {
   }
   TUNEDGEMM_CONSTEXPR bool epilogue_stages_fit() const {
     return epilogue_stages == 2 || (epilogue_stages == 1 && tensor_store);
+  }
+  TUNEDGEMM_CONSTEXPR bool groups_fit() const {
+    return groups == 0 || (groups <= kMostGroups && split_k == 1);
   }
   TUNEDGEMM_CONSTEXPR bool swap_fits() const { return !swap_ab || tensor_store; }
   TUNEDGEMM_CONSTEXPR bool accumulators_fit() const {

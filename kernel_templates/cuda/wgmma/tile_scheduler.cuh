@@ -3,6 +3,7 @@
 // neighbouring tiles at the same time.
 #pragma once
 
+#include "../common/group_tiles.cuh"
 #include "../common/problem.cuh"
 #include "../common/rasterization.cuh"
 #include "../ptx/warpgroup.cuh"
@@ -41,17 +42,23 @@ struct WorkTile {
   int m0, n0;        // the tile's origin in D
   int first_k_tile;  // of the slice
   int k_tiles;       // of the slice
+  int end;           // of the group's rows, if rows are grouped
 };
+
+// The groups of rows in shared memory: those that have rows, in order, and behind them entries with
+// the number of all work tiles. With swap_ab the rows are columns of the kernel's D.
+struct alignas(16) GroupEntry {
+  int first;  // work tile
+  int group;
+  int begin, end;  // rows
+};
+static_assert(sizeof(GroupEntry) == wgmma::kGroupEntryBytes);
 
 // The order of tiles (common/rasterization.cuh).
 struct Rasterization {
   int group_m;
   bool along_n;  // groups consist of columns of tiles
 };
-
-__device__ __forceinline__ int tiles_along(long long extent, int block) {
-  return static_cast<int>((extent + block - 1) / block);
-}
 
 // The last tiles are moved back so that they end with D (common/rasterization.cuh), because TMA
 // copies are slow if their boxes reach beyond the matrix.
@@ -65,22 +72,32 @@ struct TileScheduler {
   int last_m0, last_n0;        // the largest origins
   int k_tiles;                 // of all slices
   int count;                   // of work tiles, over the batch and the slices of K
+  const GroupEntry* group;     // of the latest work tile
 
   __device__ __forceinline__ int first_k_tile_of_slice(int slice) const {
     return static_cast<int>(static_cast<long long>(k_tiles) * slice / kShape.split_k);
   }
 
-  __device__ __forceinline__ WorkTile work_tile(int index) const {
-    const int clusters = clusters_m * clusters_n;
-    const int cluster = index % clusters, slice_of_batch = index / clusters;
-    TileCoordinate coordinate;  // of the cluster, in clusters
+  // The coordinate of a cluster, in clusters.
+  __device__ __forceinline__ static TileCoordinate coordinate_of(int cluster, int clusters_m,
+                                                                 int clusters_n) {
     if constexpr (kRasterization.along_n) {
       const TileCoordinate transposed =
           tile_at(cluster, clusters_n, clusters_m, kRasterization.group_m);
-      coordinate = {transposed.tile_n, transposed.tile_m};
+      return {transposed.tile_n, transposed.tile_m};
     } else {
-      coordinate = tile_at(cluster, clusters_m, clusters_n, kRasterization.group_m);
+      return tile_at(cluster, clusters_m, clusters_n, kRasterization.group_m);
     }
+  }
+
+  // A warp calls this with indices that increase.
+  __device__ __forceinline__ WorkTile work_tile(int index) {
+    if constexpr (kGroupsRows) {
+      return work_tile_of_group(index);
+    }
+    const int clusters = clusters_m * clusters_n;
+    const int cluster = index % clusters, slice_of_batch = index / clusters;
+    const TileCoordinate coordinate = coordinate_of(cluster, clusters_m, clusters_n);
     WorkTile work;
     work.slice = slice_of_batch % kShape.split_k;
     work.batch_index = slice_of_batch / kShape.split_k;
@@ -93,6 +110,55 @@ struct TileScheduler {
     work.k_tiles = first_k_tile_of_slice(work.slice + 1) - work.first_k_tile;
     return work;
   }
+
+  // Tiles begin with the group, and the last ones are moved back so that they end with it. A group
+  // with fewer rows than a tile has a tile that reaches beyond it, which the stores must not do.
+  __device__ __forceinline__ WorkTile work_tile_of_group(int index) {
+    while (index >= group[1].first) {
+      ++group;
+    }
+    const GroupEntry entry = *group;
+    const int rows = entry.end - entry.begin;
+    const bool is_in_place = last_m0 == kNoLimit;
+    const int last = is_in_place ? kNoLimit : max(rows - kBlock, 0);
+    const int clusters = tiles_along(rows, kBlock * kClusterRows);
+    const TileCoordinate coordinate =
+        coordinate_of(index - entry.first, kShape.swap_ab ? clusters_m : clusters,
+                      kShape.swap_ab ? clusters : clusters_n);
+    WorkTile work{.batch_index = entry.group, .k_tiles = k_tiles, .end = entry.end};
+    work.m0 = (coordinate.tile_m * kShape.cluster_m + cta.m) * kShape.block_m;
+    work.n0 = (coordinate.tile_n * kShape.cluster_n + cta.n) * kShape.block_n;
+    work.m0 = kShape.swap_ab ? min(work.m0, last_m0) : entry.begin + min(work.m0, last);
+    work.n0 = kShape.swap_ab ? entry.begin + min(work.n0, last) : min(work.n0, last_n0);
+    return work;
+  }
+
+  // One warp fills the table.
+  __device__ __forceinline__ void fill(GroupEntry* table, const Arguments& arguments) const {
+    const int groups = static_cast<int>(arguments.batch), lane = threadIdx.x % 32;
+    int work_tiles = 0, entries = 0;
+    for (int first = 0; first < groups; first += 32) {
+      const GroupRange rows =
+          rows_for_lane(arguments, first, kShape.swap_ab ? arguments.n : arguments.m);
+      const int own = tiles_along(rows.end - rows.begin, kBlock * kClusterRows) *
+                      (kShape.swap_ab ? clusters_m : clusters_n);
+      const int end = work_tiles + sum_up_to_lane(own);
+      const unsigned with_rows = __ballot_sync(~0u, own > 0);
+      if (own > 0) {
+        table[entries + __popc(with_rows & ((1u << lane) - 1))] = {
+            end - own, first + lane, static_cast<int>(rows.begin), static_cast<int>(rows.end)};
+      }
+      work_tiles = __shfl_sync(~0u, end, 31);
+      entries += __popc(with_rows);
+    }
+    for (int entry = entries + lane; entry <= groups; entry += 32) {
+      table[entry].first = work_tiles;
+    }
+  }
+
+ private:
+  static constexpr int kBlock = kShape.swap_ab ? kShape.block_n : kShape.block_m;
+  static constexpr int kClusterRows = kShape.swap_ab ? kShape.cluster_n : kShape.cluster_m;
 };
 
 template <wgmma::Shape kShape, Rasterization kRasterization>

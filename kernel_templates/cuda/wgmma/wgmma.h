@@ -21,6 +21,10 @@ namespace tunedgemm::internal {
 /// A and B. All functions below take this problem unless they say otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
 
+/// The groups of rows for which a kernel has room; 0: rows are not grouped. Problems with similar
+/// numbers of groups share kernels.
+int table_groups(const Problem& problem);
+
 /// The kernel's Shape for a problem and a config. The config must have all knobs of the family. A
 /// plain value.
 struct WgmmaShape : wgmma::Shape, wgmma::OtherKnobs {
@@ -42,6 +46,8 @@ struct WgmmaShape : wgmma::Shape, wgmma::OtherKnobs {
   }
   /// The number of clusters in one wave.
   std::int64_t clusters_of_wave(const DeviceLimits& limits) const;
+  /// The most work tiles that the groups of rows may need. Takes the requested problem.
+  Tiling most_clusters(const Problem& requested) const;
   /// The number of CTAs of the persistent grid: at most one wave.
   std::int64_t grid(const Problem& problem, const DeviceLimits& limits) const;
 };

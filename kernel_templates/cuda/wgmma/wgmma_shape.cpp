@@ -1,6 +1,7 @@
 #include "kernel_templates/cuda/wgmma/wgmma.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace tunedgemm::internal {
@@ -54,6 +55,7 @@ wgmma::Shape shape_of(const Problem& problem, wgmma::Shape knobs) {
   knobs.scales_columns = problem.scaling_b == Scaling::kBlock1x128;
   knobs.reads_c = problem.beta != ScalarClass::kZero;
   knobs.reads_bias = problem.bias != Bias::kNone;
+  knobs.groups = table_groups(problem);
   return knobs;
 }
 
@@ -109,6 +111,13 @@ std::string why_not_wgmma_types(const Problem& problem) {
   return problem.k == 0 ? "K=0 leaves nothing for TMA to load" : "";
 }
 
+int table_groups(const Problem& problem) {
+  constexpr std::int64_t kLeast = 64, kMost = 1 << 20;
+  return groups_rows(problem) ? static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(
+                                    std::clamp(problem.batch, kLeast, kMost))))
+                              : 0;
+}
+
 Problem problem_of_kernel(const Problem& problem, const Config& config) {
   return config.at("swap_ab") != 0 ? transposed(problem) : problem;
 }
@@ -127,6 +136,12 @@ Config config_of(const WgmmaShape& shape) {
 
 Tiling WgmmaShape::clusters(const Problem& problem) const {
   return tiling(problem, block_m * cluster_m, block_n * cluster_n, split_k);
+}
+
+Tiling WgmmaShape::most_clusters(const Problem& requested) const {
+  const int rows = swap_ab ? block_n * cluster_n : block_m * cluster_m;
+  const int columns = swap_ab ? block_m * cluster_m : block_n * cluster_n;
+  return tiling(requested, rows, columns, split_k);
 }
 
 Tiling WgmmaShape::partial_tiles(const Problem& problem) const {
@@ -154,7 +169,39 @@ std::int64_t WgmmaShape::grid(const Problem& problem, const DeviceLimits& limits
   return (waves < kWavesToBalance ? most : ceil_divide(work_tiles, waves)) * cluster_size();
 }
 
+namespace {
+
+// TMA cannot end at a group's last row along the contiguous dimension of an operand.
+std::string why_not_groups(const Problem& requested, const WgmmaShape& shape) {
+  if (shares_depth(requested)) {
+    return "wgmma computes no groups along K";
+  }
+  if (!groups_rows(requested)) {
+    return "";
+  }
+  if (requested.a.order != Order::kRowMajor) {
+    return "groups of rows need a row-major A";
+  }
+  if (shape.prefetch > 0) {
+    return value("prefetch", shape.prefetch) + ": the rows of groups are not known so early";
+  }
+  constexpr std::int64_t kMostRows = 1 << 30;
+  if (total_rows(requested) >= kMostRows) {
+    return std::to_string(total_rows(requested)) + " rows in all groups exceed the " +
+           std::to_string(kMostRows - 1) + " that TMA can address";
+  }
+  if (shape.tensor_store && requested.d.batch_stride % requested.d.leading_dimension != 0) {
+    return "tensor_store=1, but the matrices D of the groups are not whole rows apart";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape) {
+  if (std::string why = why_not_groups(requested, shape); !why.empty()) {
+    return why;
+  }
   if (std::string why = why_not_operands(requested); !why.empty()) {
     return why;
   }

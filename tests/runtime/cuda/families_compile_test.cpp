@@ -63,10 +63,12 @@ std::vector<CompileSample> draw_round(Choice choice, Random& random,
       // candidates: there, simt spills a few bytes for fp8 with a long activation and split_k=16.
       const bool few_rows = choice != Choice::kBestPredicted && random() % 2 == 0;
       const std::int64_t m = few_rows ? 100 : 1000;
-      const Problem problem = with_sizes(
-          random_class_of(*family, types, layout,
-                          static_cast<int>(random() % std::size(kActivations.rows)), random),
-          m, 1000, 1000);
+      const int activation = static_cast<int>(random() % std::size(kActivations.rows));
+      const Problem problem_class =
+          choice == Choice::kBestPredicted
+              ? random_class(types, layout, activation, random)
+              : random_class_of(*family, types, layout, activation, random);
+      const Problem problem = with_sizes(problem_class, m, 1000, 1000);
       const std::vector<Config> legal = configs_of(*family, problem, limits_of(arch));
       if (!legal.empty()) {
         samples.push_back({family, arch, problem,
