@@ -63,13 +63,18 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
+// The last two dimensions of a transposed tensor change places in memory.
 Tensor new_tensor(const std::int64_t* sizes, std::int64_t dimensions, std::int32_t dtype,
-                  const Device& device) {
+                  const Device& device, bool is_transposed = false) {
   std::array<std::int64_t, kMostDimensions> strides;
   std::int64_t stride = 1;
   for (std::int64_t i = dimensions - 1; i >= 0; --i) {
     strides[i] = stride;
     stride *= std::max<std::int64_t>(sizes[i], 1);
+  }
+  if (is_transposed) {
+    strides[dimensions - 2] = 1;
+    strides[dimensions - 1] = std::max<std::int64_t>(sizes[dimensions - 2], 1);
   }
   torch::TensorObject* made = nullptr;
   check_torch(the_torch.aoti_torch_empty_strided(dimensions, sizes, strides.data(), dtype,
@@ -155,10 +160,36 @@ std::optional<View> as_it_is(const Operand& x) {
   return view;
 }
 
+void swap_last_two(View& view) {
+  const auto last = static_cast<std::size_t>(view.dimensions - 1);
+  std::swap(view.sizes[last - 1], view.sizes[last]);
+  std::swap(view.strides[last - 1], view.strides[last]);
+}
+
 std::optional<View> as_transposed(const Operand& x) {
   std::optional<View> view = as_it_is(x);
-  std::swap(view->sizes[0], view->sizes[1]);
-  std::swap(view->strides[0], view->strides[1]);
+  swap_last_two(*view);
+  return view;
+}
+
+// A vector of scales, or a batch of them, as those of rows or of columns. The vectors of groups
+// along K are behind each other.
+View as_vectors(const Operand& scales, const Grouping& grouping, bool are_columns) {
+  View view = *as_it_is(scales);
+  if (grouping.kind == TUNEDGEMM_GROUP_KIND_K && view.dimensions == 1 && grouping.count > 0 &&
+      view.size(0) % grouping.count == 0) {
+    view.dimensions = 2;
+    view.strides[1] =
+        std::exchange(view.strides[0], view.size(0) / grouping.count * view.stride(0));
+    view.sizes[1] = std::exchange(view.sizes[0], grouping.count) / grouping.count;
+  }
+  if (view.dimensions == 1 || view.dimensions == 2) {
+    const auto end = static_cast<std::size_t>(view.dimensions++);
+    view.sizes[end] = view.strides[end] = 1;
+    if (are_columns) {
+      swap_last_two(view);
+    }
+  }
   return view;
 }
 
@@ -332,6 +363,20 @@ class TorchCall {
   }
   void set_numerics(tunedgemm_numerics numerics) { scalars_.numerics = numerics; }
 
+  /// Must precede set_output().
+  void set_ends(Operand& ends) {
+    ends.read();
+    if (ends.dtype != the_torch.dtypes[TUNEDGEMM_TYPE_S32]) {
+      fail("offs must have elements of int32; pass offs.to(torch.int32)");
+    }
+    grouping_ = grouping_of(a_, b_, *as_it_is(ends), false);
+    if (ends.sizes[0] != grouping_.count) {  // in the gradients it would be a group
+      fail("offs has " + std::to_string(ends.sizes[0]) + " numbers, but there are " +
+           std::to_string(grouping_.count) + " groups; leave out the leading 0");
+    }
+  }
+  std::int64_t groups() const { return grouping_.count; }
+
   /// Must precede the functions below.
   void set_output(const Extents& extents, Viewer viewer, Target& target) {
     out_ = &target.out;
@@ -342,7 +387,8 @@ class TorchCall {
       const std::int32_t dtype = target.dtype == kAsInputs
                                      ? the_torch.dtypes[result_type(a_.type)]
                                      : static_cast<std::int32_t>(target.dtype);
-      out_->tensor = new_tensor(extents.sizes.data(), extents.dimensions, dtype, device_);
+      out_->tensor = new_tensor(extents.sizes.data(), extents.dimensions, dtype, device_,
+                                viewer == as_transposed);
       out_->read();
     }
     std::optional<View> found = placed_in(*out_, viewer);
@@ -359,7 +405,7 @@ class TorchCall {
   void set_bias(Operand& bias) {
     read_addend(bias);
     View view = *as_it_is(bias);
-    if (!bias_of(view, m_, n_)) {
+    if (!bias_of(view, m_, n_, grouping_)) {
       bias.become_contiguous(bias.dtype);
       view = *as_it_is(bias);
     }
@@ -399,6 +445,11 @@ class TorchCall {
     scale_a.read(), scale_b.read();
     scale_a_ = as_it_is(scale_a), scale_b_ = as_it_is(scale_b);
   }
+  void set_vectors_of_scales(Operand& of_rows, Operand& of_columns) {
+    of_rows.read(), of_columns.read();
+    scale_a_ = as_vectors(of_rows, grouping_, false);
+    scale_b_ = as_vectors(of_columns, grouping_, true);
+  }
 
   /// Whether a kernel is ready under the policy, as found when it was first asked.
   bool is_served(std::string_view policy) {
@@ -430,7 +481,8 @@ class TorchCall {
                        .c = pointer_to(c_),
                        .bias = pointer_to(bias_),
                        .scale_a = pointer_to(scale_a_),
-                       .scale_b = pointer_to(scale_b_)},
+                       .scale_b = pointer_to(scale_b_),
+                       .grouping = grouping_},
                       scalars_);
     }
     return *call_;
@@ -463,6 +515,7 @@ class TorchCall {
   Scalars scalars_;
   View a_, b_, d_;
   std::optional<View> c_, bias_, scale_a_, scale_b_;
+  Grouping grouping_;
   std::optional<Call> call_;
   std::int64_t m_ = 0, n_ = 0;
   Operand scratch_{"out", 0};
@@ -616,6 +669,52 @@ Tensor scaled_mm(Operand a, Operand b, Operand scale_a, Operand scale_b, Operand
   return call.run();
 }
 
+// A batch and a matrix are multiplied as their transposes: then the ends divide rows. Either both
+// scales are null or none.
+Tensor grouped_mm(Operand a, Operand b, Operand ends, Operand bias, Operand* scale_a,
+                  Operand* scale_b, tunedgemm_numerics numerics, Target target) {
+  a.read(), b.read();
+  for (const Operand* one : {&a, &b}) {
+    if (one->dimensions != 2 && one->dimensions != 3) {
+      fail(std::string(one->name) + " has the shape " + one->shape() +
+           "; it must have 2 or 3 dimensions");
+    }
+  }
+  const bool are_batches = a.dimensions == 3 && b.dimensions == 3;
+  if (are_batches == static_cast<bool>(ends.tensor)) {
+    fail(are_batches ? "offs is given, but a and b have 3 dimensions: their batches are the groups"
+                     : "offs is None; give the end of each group, because a or b has 2 dimensions");
+  }
+  if (bias.tensor && a.dimensions == 3) {
+    fail("bias is given, but only an a of 2 dimensions may have one; add it to the product");
+  }
+  const bool is_transposed = a.dimensions == 3 && !are_batches;
+  if (is_transposed) {
+    std::swap(a, b), std::swap(scale_a, scale_b);
+  }
+  const Viewer viewer = is_transposed ? as_transposed : as_it_is;
+  TorchCall call(a, viewer, b, viewer);
+  call.set_numerics(numerics);
+  if (!are_batches) {
+    call.set_ends(ends);
+  } else if (a.sizes[0] != b.sizes[0]) {
+    fail("a has " + std::to_string(a.sizes[0]) + " matrices, but b has " +
+         std::to_string(b.sizes[0]));
+  }
+  const Extents extents = is_transposed       ? Extents{2, {call.n(), call.m()}}
+                          : are_batches       ? Extents{3, {a.sizes[0], call.m(), call.n()}}
+                          : b.dimensions == 2 ? Extents{3, {call.groups(), call.m(), call.n()}}
+                                              : Extents{2, {call.m(), call.n()}};
+  call.set_output(extents, viewer, target);
+  if (scale_a != nullptr) {
+    call.set_vectors_of_scales(*scale_a, *scale_b);
+  }
+  if (bias.tensor) {
+    call.set_bias(bias);
+  }
+  return call.run();
+}
+
 Operand optional_operand(const char* name, StackValue value) {
   return {name, take_optional(value, 0)};
 }
@@ -691,6 +790,22 @@ void scaled_mm_out_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
             optional_operand("bias", s[4]), s[5], Target::given(s[6]));
 }
 
+void grouped_mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  s[0] = grouped_mm({"a", s[0]}, {"b", s[1]}, optional_operand("offs", s[2]),
+                    optional_operand("bias", s[3]), nullptr, nullptr, TUNEDGEMM_NUMERICS_DEFAULT,
+                    Target::made(s[4]))
+             .release();
+}
+
+void scaled_grouped_mm_kernel(StackValue* s, std::uint64_t, std::uint64_t) {
+  Operand scale_a("scale_a", s[2]), scale_b("scale_b", s[3]);
+  s[0] = grouped_mm({"a", s[0]}, {"b", s[1]}, optional_operand("offs", s[4]),
+                    optional_operand("bias", s[5]), &scale_a, &scale_b,
+                    (s[7] & 1) != 0 ? TUNEDGEMM_NUMERICS_DEFAULT : TUNEDGEMM_NUMERICS_PROMOTED,
+                    Target::made(s[6]))
+             .release();
+}
+
 struct Operator {
   std::string name;
   torch::Kernel* kernel;
@@ -746,6 +861,11 @@ std::vector<Operator> all_operators() {
   operators.push_back({"tuned_linear", tuned_linear_kernel, kLayer});
   operators.push_back({"tuned_linear.no_grad", tuned_linear_kernel, kLayer});
   operators.push_back(if_served_operator());
+  const std::string groups = "Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None";
+  add(operators, "grouped_mm", grouped_mm_kernel, "(Tensor a, Tensor b, " + groups + ")");
+  operators.push_back({"scaled_grouped_mm", scaled_grouped_mm_kernel,
+                       "(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b, " + groups +
+                           ", bool use_fast_accum=False) -> Tensor"});
   // A call that names no overload tries them in this order, and each miss takes microseconds.
   operators.insert(
       operators.end(),

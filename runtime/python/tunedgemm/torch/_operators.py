@@ -77,6 +77,30 @@ def _scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_accum
     return _mm(a, b, out_dtype=out_dtype)
 
 
+def _grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    torch._check(
+        a.dim() in (2, 3) and b.dim() in (2, 3), lambda: "a and b must have 2 or 3 dimensions"
+    )
+    if a.dim() == b.dim() == 3:
+        torch._check(offs is None, lambda: "offs is given, but a and b have 3 dimensions")
+        return _bmm(a, b, out_dtype=out_dtype)
+    torch._check(offs is not None, lambda: "offs is None; give the end of each group")
+    torch._check(
+        a.shape[-1] == b.shape[-2],
+        lambda: f"a of shape {tuple(a.shape)} and b of shape {tuple(b.shape)} cannot be multiplied",
+    )
+    m, n = a.shape[-2], b.shape[-1]
+    if a.dim() == 3:
+        return _new(a, b, (n, m), out_dtype).t()
+    return _new(a, b, (m, n) if b.dim() == 3 else (offs.shape[0], m, n), out_dtype)
+
+
+def _scaled_grouped_mm(
+    a, b, scale_a, scale_b, offs=None, bias=None, out_dtype=None, use_fast_accum=False
+):
+    return _grouped_mm(a, b, offs, bias, out_dtype)
+
+
 def _tuned_linear(input, weight, bias=None, policy="fail"):
     return functional.linear(input, weight, bias)
 
@@ -114,11 +138,14 @@ def _linear_of_pytorch(input, weight, bias=None, activation="none", *, out_dtype
     return functional.linear(input, weight, bias)
 
 
-def _refuse_scaled_mm(*arguments, **options):
-    raise NotImplementedError(
-        "torch.ops.tunedgemm.scaled_mm has no derivatives and no torch.func transforms; use "
-        "PyTorch's operators there"
-    )
+def _refuse_transforms_of(name):
+    def refuse(*arguments, **options):
+        raise NotImplementedError(
+            f"torch.ops.tunedgemm.{name} has no forward-mode derivatives and no torch.func "
+            "transforms; use PyTorch's operators there"
+        )
+
+    return refuse
 
 
 def _refuse_out(*arguments, out, **options):
@@ -215,11 +242,49 @@ def _linear_backward_by(linear, mm):
 tuned_linear_backward = _linear_backward_by(functional.linear, torch.mm)
 
 
-def _refuse_gradient(ctx, inputs, output):
-    raise RuntimeError(
-        "scaled_mm has no gradient; call it under torch.no_grad() or with tensors that need no "
-        "gradient"
+def _save_grouped_mm(ctx, inputs, output):
+    ctx.save_for_backward(*(*inputs, None)[:3])
+
+
+def _without_tail(product, offs, has_a_batch):
+    """Zeros where no group has written. No number leaves the device."""
+    if product.dim() == 3 or offs is None:
+        return product
+    extent = product.shape[1 if has_a_batch else 0]
+    tail = torch.arange(extent, device=offs.device) >= offs[-1:].sum()  # 0 without groups
+    return product.masked_fill(tail if has_a_batch else tail.unsqueeze(1), 0)
+
+
+def _grouped_mm_backward(ctx, grad):
+    a, b, offs = ctx.saved_tensors
+    needs_a, needs_b, _, needs_bias = (*ctx.needs_input_grad, False, False)[:4]
+    narrow = grad.to(a.dtype)
+
+    def product(left, right):
+        return _without_tail(OPS.grouped_mm.default(left, right, offs), offs, left.dim() == 3)
+
+    def sums_of_groups():
+        if b.dim() == 2:
+            return grad.sum(1)
+        return OPS.grouped_mm.default(grad.new_ones(1, grad.shape[0]), grad, offs).squeeze(1)
+
+    return (
+        product(narrow, b.transpose(-2, -1)) if needs_a else None,
+        product(a.transpose(-2, -1), narrow) if needs_b else None,
+        None,
+        sums_of_groups() if needs_bias else None,
+        None,
     )
+
+
+def _refuse_gradient_of(name):
+    def refuse(ctx, inputs, output):
+        raise RuntimeError(
+            f"{name} has no gradient; call it under torch.no_grad() or with tensors that need no "
+            "gradient"
+        )
+
+    return refuse
 
 
 def _flops(a, b, *rest, **options):
@@ -232,6 +297,10 @@ def _addmm_flops(input, a, b, *rest, **options):
 
 def _linear_flops(input, weight, *rest, **options):
     return 2 * math.prod(input) * weight[0]
+
+
+def _grouped_flops(a, b, *rest, **options):
+    return _flops(a, b) // (a[0] if len(a) == 3 and len(b) == 2 and a[0] else 1)
 
 
 def _has_tangent(tensors):
@@ -283,9 +352,25 @@ def _register():
         (
             "scaled_mm",
             _scaled_mm,
-            _refuse_scaled_mm,
+            _refuse_transforms_of("scaled_mm"),
             _flops,
-            _refuse_gradient,
+            _refuse_gradient_of("scaled_mm"),
+            lambda ctx, grad: None,
+        ),
+        (
+            "grouped_mm",
+            _grouped_mm,
+            _refuse_transforms_of("grouped_mm"),
+            _grouped_flops,
+            _save_grouped_mm,
+            _grouped_mm_backward,
+        ),
+        (
+            "scaled_grouped_mm",
+            _scaled_grouped_mm,
+            _refuse_transforms_of("scaled_grouped_mm"),
+            _grouped_flops,
+            _refuse_gradient_of("scaled_grouped_mm"),
             lambda ctx, grad: None,
         ),
     ):

@@ -1,0 +1,359 @@
+"""torch.ops.tunedgemm.grouped_mm and scaled_grouped_mm beside a loop over the groups, on the CPU
+and, if present, a GPU."""
+
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.10")
+
+from torch.utils.flop_counter import FlopCounterMode
+
+import tunedgemm.torch
+
+OPS = torch.ops.tunedgemm
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+LIMITS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+M, N, K, G = 13, 7, 9, 4
+ENDS = {
+    "uneven": [3, 4, 9, 13],
+    "empty groups": [0, 5, 5, 13],
+    "one row": [0, 0, 1, 1],
+    "all empty": [0, 0, 0, 0],
+    "a tail": [2, 3, 3, 8],
+}
+# The shapes of a and b. In the second form the ends divide N, in the third one K; else M.
+FORMS = {
+    "rows": ((M, K), (G, K, N)),
+    "columns": ((G, N, K), (K, M)),
+    "k": ((N, M), (M, K)),
+    "batches": ((G, M, K), (G, K, N)),
+}
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def draw(*shape, device, dtype=torch.float32):
+    return (torch.rand(shape, device=device) * 2 - 1).to(dtype)
+
+
+def int32(values, device):
+    return torch.tensor(values, dtype=torch.int32, device=device)
+
+
+def operands(form, device, dtype=torch.float32):
+    return tuple(draw(*shape, device=device, dtype=dtype) for shape in FORMS[form])
+
+
+def offs_of(form, ends, device):
+    return None if form == "batches" else int32(ends, device)
+
+
+def written(form, product, ends):
+    """The part of the product that groups write."""
+    if form == "rows":
+        return product[: ends[-1]]
+    return product[:, : ends[-1]] if form == "columns" else product
+
+
+def loop(form, a, b, ends, bias=None):
+    """The written part by PyTorch, group by group."""
+    if form == "batches":
+        return a @ b
+    groups = enumerate(zip([0, *ends[:-1]], ends, strict=True))
+    if form == "rows":
+        addends = [0] * G if bias is None else bias
+        return torch.cat([a[i:j] @ b[g] + addends[g] for g, (i, j) in groups])
+    if form == "columns":
+        return torch.cat([a[g] @ b[:, i:j] for g, (i, j) in groups], 1)
+    products = torch.stack([a[:, i:j] @ b[i:j] for _, (i, j) in groups])
+    return products if bias is None else products + bias.unsqueeze(1)
+
+
+def check(d, expected, limit=1e-5):
+    assert d.shape == expected.shape and d.isfinite().all()
+    torch.testing.assert_close(d.double(), expected.double(), rtol=limit, atol=limit)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ENDS)
+def test_forms(device, form, kind):
+    a, b = operands(form, device)
+    ends = ENDS[kind]
+    d = OPS.grouped_mm(a, b, offs_of(form, ends, device))
+    check(written(form, d, ends), loop(form, a.double(), b.double(), ends))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_types_and_layouts(device, form, dtype):
+    a, b = operands(form, device, dtype)
+    transposed = [x.transpose(-2, -1).contiguous().transpose(-2, -1) for x in (a, b)]
+    ends = ENDS["uneven"]
+    expected = loop(form, a.double(), b.double(), ends)
+    for left, right in ((a, b), transposed):
+        d = OPS.grouped_mm(left, right, offs_of(form, ends, device))
+        assert (d.dtype, d.device) == (dtype, a.device)
+        check(d, expected, LIMITS[dtype])
+    if dtype == torch.bfloat16:
+        d = OPS.grouped_mm(a, b, offs_of(form, ends, device), out_dtype=torch.float32)
+        assert d.dtype == torch.float32
+        check(d, expected, 1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_as_pytorch(device, form):
+    a, b = (
+        draw(*shape, device=device, dtype=torch.bfloat16)
+        for shape in {
+            "rows": ((32, 16), (2, 16, 24)),
+            "columns": ((2, 24, 16), (16, 32)),
+            "k": ((24, 32), (32, 16)),
+            "batches": ((2, 32, 16), (2, 16, 24)),
+        }[form]
+    )
+    offs = offs_of(form, [16, 32], device)
+    try:
+        expected = torch.nn.functional.grouped_mm(a, b, offs=offs)
+    except (AttributeError, RuntimeError, NotImplementedError) as error:
+        pytest.skip(f"PyTorch has none here: {error}")
+    torch.testing.assert_close(OPS.grouped_mm(a, b, offs), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("form", ["rows", "k"])
+def test_bias(device, form):
+    a, b = operands(form, device)
+    bias = draw(FORMS[form][1][-1], G, device=device).t()
+    ends = ENDS["empty groups"]
+    d = OPS.grouped_mm(a, b, int32(ends, device), bias)
+    check(d, loop(form, a.double(), b.double(), ends, bias))
+
+
+def test_ends_may_change(device):
+    a, b = operands("rows", device)
+    offs = int32([0] * G, device)
+    for ends in ENDS.values():
+        offs.copy_(int32(ends, device))
+        d = OPS.grouped_mm(a, b, offs)
+        check(d[: ends[-1]], loop("rows", a.double(), b.double(), ends))
+
+
+def test_nothing_is_multiplied(device):
+    def empty(*shape):
+        return torch.empty(shape, device=device, requires_grad=True)
+
+    none = int32([], device)
+    for d, shape in (
+        (OPS.grouped_mm(empty(3, 4), empty(0, 4, 5), none), (3, 5)),
+        (OPS.grouped_mm(empty(3, 4), empty(4, 5), none), (0, 3, 5)),
+        (OPS.grouped_mm(empty(0, 3, 4), empty(4, 5), none), (3, 5)),
+        (OPS.grouped_mm(empty(0, 3, 4), empty(0, 4, 5)), (0, 3, 5)),
+        (OPS.grouped_mm(empty(0, 4), empty(2, 4, 5), int32([0, 0], device)), (0, 5)),
+    ):
+        assert d.shape == shape
+        d.sum().backward()
+
+
+def exponents(*shape, device):
+    return torch.exp2(torch.randint(-8, 9, shape, device=device).float())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scales_of_rows(device, form):
+    a, b = (x.to(torch.float8_e4m3fn) for x in operands(form, device))
+    ends = ENDS["empty groups"]
+    rows, columns = a.shape[-2], b.shape[-1]
+    if form == "k":
+        scale_a, scale_b = exponents(G * rows, device=device), exponents(G * columns, device=device)
+        factors = scale_a.view(G, rows, 1).double() * scale_b.view(G, 1, columns).double()
+        left, right = a.double(), b.double()
+    else:
+        scale_a = exponents(*a.shape[:-1], device=device)
+        scale_b = exponents(*b.shape[:-2], columns, device=device)
+        factors = 1
+        left, right = a.double() * scale_a.unsqueeze(-1), b.double() * scale_b.unsqueeze(-2)
+    exact, bound = (
+        loop(form, x, y, ends) * factors for x, y in ((left, right), (left.abs(), right.abs()))
+    )
+    for is_fast in (False, True):
+        d = OPS.scaled_grouped_mm(
+            a,
+            b,
+            scale_a,
+            scale_b,
+            offs_of(form, ends, device),
+            out_dtype=torch.float32,
+            use_fast_accum=is_fast,
+        )
+        assert d.dtype == torch.float32 and ((d - exact).abs() <= 2e-2 * bound).all()
+
+
+def test_scaled_result_and_bias(device):
+    a, b = (x.to(torch.float8_e4m3fn) for x in operands("rows", device))
+    one, offs = torch.ones((), device=device), int32(ENDS["uneven"], device)
+    assert OPS.scaled_grouped_mm(a, b, one, one, offs).dtype == torch.float16
+    bias = draw(G, N, device=device, dtype=torch.bfloat16)
+    d = OPS.scaled_grouped_mm(a, b, one, 2 * one, offs, bias, torch.bfloat16)
+    expected = loop("rows", a.double(), 2 * b.double(), ENDS["uneven"], bias)
+    check(d, expected, 1e-1)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ENDS)
+def test_gradients(device, form, kind):
+    a, b = (x.requires_grad_() for x in operands(form, device, torch.float64))
+    ends = ENDS[kind]
+    offs = offs_of(form, ends, device)
+
+    def function(a, b, bias=None):
+        return written(form, OPS.grouped_mm(a, b, offs, bias), ends)
+
+    inputs = [a, b]
+    if form in ("rows", "k"):
+        inputs.append(draw(G, b.shape[-1], device=device, dtype=torch.float64).requires_grad_())
+    if function(*inputs).numel():
+        assert torch.autograd.gradcheck(function, inputs, fast_mode=True)
+        assert torch.autograd.gradgradcheck(function, inputs, fast_mode=True)
+    expected = torch.autograd.grad(
+        loop(form, a, b, ends, *inputs[2:]).square().sum(), inputs, materialize_grads=True
+    )
+    found = torch.autograd.grad(function(*inputs).square().sum(), inputs)
+    for gradient, exact in zip(found, expected, strict=True):
+        check(gradient, exact, 1e-10)
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "k"])
+def test_gradients_behind_the_last_group_are_zero(device, form):
+    a, b = (x.requires_grad_() for x in operands(form, device))
+    ends = ENDS["a tail"]
+    with torch.no_grad():
+        for x in (a, b):
+            for dimension in range(-2, 0):
+                if x.dim() == 2 and x.shape[dimension] == M:
+                    x.narrow(dimension, ends[-1], M - ends[-1]).fill_(torch.nan)
+    d = OPS.grouped_mm(a, b, int32(ends, device))
+    upstream = draw(*d.shape, device=device)
+    if form != "k":
+        upstream.narrow(0 if form == "rows" else 1, ends[-1], M - ends[-1]).fill_(torch.nan)
+    for gradient in torch.autograd.grad(d, (a, b), upstream):
+        assert gradient.isfinite().all()
+        if gradient.dim() == 2:
+            along = gradient.shape.index(M)
+            assert (gradient.narrow(along, ends[-1], M - ends[-1]) == 0).all()
+
+
+def test_gradients_that_are_refused(device):
+    a, b = operands("rows", device)
+    offs, one = int32(ENDS["uneven"], device), torch.ones((), device=device)
+    eights = [x.to(torch.float8_e4m3fn) for x in (a, b)]
+    with pytest.raises(RuntimeError, match="scaled_grouped_mm has no gradient"):
+        OPS.scaled_grouped_mm(*eights, one, one.clone().requires_grad_(), offs)
+    with pytest.raises(NotImplementedError, match=r"tunedgemm\.grouped_mm has no .* transforms"):
+        torch.func.grad(lambda a: OPS.grouped_mm(a, b, offs).sum())(a)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_opcheck(device, form):
+    offs = offs_of(form, ENDS["empty groups"], device)
+    a, b = (x.requires_grad_() for x in operands(form, device))
+    torch.library.opcheck(OPS.grouped_mm.default, (a, b, offs))
+    a, b = a.detach(), b.detach()
+    torch.library.opcheck(OPS.grouped_mm.no_grad, (a, b, offs, None, torch.float32))
+    one = torch.ones((), device=device)
+    torch.library.opcheck(
+        OPS.scaled_grouped_mm.default,
+        (a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn), one, one, offs),
+        test_utils=["test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"],
+    )
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compile(device, dynamic):
+    weight = draw(G, K, N, device=device).requires_grad_()
+
+    def function(x, offs):
+        return OPS.grouped_mm(torch.relu(x), weight, offs).square().sum()
+
+    backend = "aot_eager" if dynamic else "inductor"
+    compiled = torch.compile(function, fullgraph=True, dynamic=dynamic, backend=backend)
+    for rows in (M, M + 8) if dynamic else (M,):
+        x, offs = draw(rows, K, device=device), int32([3, 4, 4, rows], device)
+        (expected,), (found,) = (
+            torch.autograd.grad(one(x, offs), weight) for one in (function, compiled)
+        )
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_flops(device, form):
+    a, b = operands(form, device)
+    with FlopCounterMode(display=False) as counter:
+        OPS.grouped_mm(a, b, offs_of(form, ENDS["uneven"], device))
+    assert counter.get_total_flops() == 2 * M * N * K * (G if form == "batches" else 1)
+
+
+@pytest.mark.parametrize(
+    "form,change,message",
+    [
+        ("rows", {"offs": None}, "offs is None; give the end of each group"),
+        ("batches", {"offs": torch.tensor([1])}, "offs is given, but a and b have 3 dimensions"),
+        ("rows", {"offs": torch.tensor([1, 2, 3, 4])}, "offs must have elements of int32"),
+        ("rows", {"offs": int32([1, 2, 3], "cpu")}, r"offs has the shape \(3\); it must be packed"),
+        ("rows", {"offs": int32([0, 1, 2, 3, 4], "cpu")}, "leave out the leading 0"),
+        ("rows", {"a": torch.ones(3)}, r"a has the shape \(3\); it must have 2 or 3 dimensions"),
+        ("rows", {"a": torch.ones(3, 2)}, "a of shape .* has 2 columns, but b"),
+        ("rows", {"bias": torch.ones(N)}, r"bias has the shape \(7\); .* the shape \(4, 7\)"),
+        ("columns", {"bias": torch.ones(G, M)}, "only an a of 2 dimensions may have one"),
+        ("batches", {"b": torch.ones(3, K, N)}, "a has 4 matrices, but b has 3"),
+    ],
+)
+def test_wrong_calls(form, change, message):
+    a, b = operands(form, "cpu")
+    arguments = {"a": a, "b": b, "offs": offs_of(form, ENDS["uneven"], "cpu"), **change}
+    with pytest.raises(RuntimeError, match=message):
+        OPS.grouped_mm.no_grad(**arguments)
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+def test_ends_on_the_host_are_refused():
+    a, b = operands("rows", "cuda")
+    with pytest.raises(RuntimeError, match="offs is on another device than a: on the CPU, not on"):
+        OPS.grouped_mm(a, b, int32(ENDS["uneven"], "cpu"))
+    with pytest.raises(ValueError, match="ends is on another device than a: on the CPU, not on"):
+        tunedgemm.grouped_matmul(a, b, numpy.array(ENDS["uneven"], "int32"))
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+def test_a_graph_reads_ends_at_each_replay():
+    a, b = operands("rows", "cuda")
+    a.requires_grad_()
+    offs = int32(ENDS["uneven"], "cuda")
+
+    def step():
+        d = OPS.grouped_mm(a, b, offs)
+        return d, torch.autograd.grad(d, a, torch.ones_like(d))[0]
+
+    step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # fails if anything waits for the device
+        d, gradient = step()
+    for ends in ENDS.values():
+        offs.copy_(int32(ends, "cuda"))
+        graph.replay()
+        check(d[: ends[-1]], loop("rows", a.double(), b.double(), ends))
+        assert not gradient[ends[-1] :].any()
+
+
+def test_arrays_of_pytorch(device):
+    a, b = operands("rows", device)
+    ends = ENDS["a tail"]
+    out = torch.full((M, N), -77.0, device=device)
+    assert tunedgemm.grouped_matmul(a, b, int32(ends, device), out=out) is out
+    check(out[: ends[-1]], loop("rows", a.double(), b.double(), ends))
+    assert (out[ends[-1] :] == -77).all()
+    with pytest.raises(
+        ValueError, match=r"ends has elements of torch\.int64; pass an array of int32"
+    ):
+        tunedgemm.grouped_matmul(a, b, torch.tensor(ends, device=device))
