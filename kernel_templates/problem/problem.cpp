@@ -460,6 +460,9 @@ std::string layout_text(const Problem& problem) {
       problem.beta != ScalarClass::kZero && problem.c.order == Order::kColumnMajor;
   text += column_major_c ? " C:col" : "";
   text += problem.d.order == Order::kColumnMajor ? " D:col" : "";
+  if (problem.group_kind != GroupKind::kNone) {
+    text.append(" groups:").append(name(problem.group_kind));
+  }
   return text;
 }
 

@@ -187,7 +187,8 @@ std::string fingerprint(const CanonicalProblem& problem);
 /// "f16→f16", "e4m3×e5m2→bf16", with the numerics if there is a choice: "f32→f32 tf32".
 std::string types_text(const Problem& problem);
 /// "nn", "nt", "tn", "tt": a letter for A and one for B, n = row-major. " C:col" or " D:col" is
-/// appended if C is read and column-major, or D is column-major.
+/// appended if C is read and column-major, or D is column-major; " groups:" and their kind if there
+/// are groups.
 std::string layout_text(const Problem& problem);
 /// The fused operations, e.g. "beta·C bias/col gelu_tanh"; "" if there are none.
 std::string epilogue_text(const Problem& problem);

@@ -150,6 +150,14 @@ constexpr std::array kOwnFields{
     number_field<0, &Problem::k>("k", "columns of A"),
     number_field<0, &Problem::batch>("batch", "number of matrices in the batch; default 1"),
     field(
+        "groups", [](const Problem& /*batch has it*/) { return Values{""}; },
+        [](Text text, Problem& written) {
+          const bool has_kind = written.group_kind != GroupKind::kNone;
+          written.group_kind = has_kind ? written.group_kind : GroupKind::kRows;
+          return read_whole(text, 1, written.batch);
+        },
+        "the batch, of a grouped product: group_kind, or rows if it is left out", kWholeFrom1),
+    field(
         "output", [](const Problem& /*types has it*/) { return Values{""}; },
         [](Text text, Problem& written) {
           const std::optional<DataType> type = parse_data_type(text);

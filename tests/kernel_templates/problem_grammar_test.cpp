@@ -101,6 +101,17 @@ TEST_CASE("The order of the fields does not matter, and the others keep their va
   CHECK(written == read("types=s8 m=5 k=6 activation=relu"));
 }
 
+TEST_CASE("groups is the batch of a grouped product, of rows unless the kind says otherwise") {
+  const Problem rows = read("types=bf16 m=64 n=32 k=16 groups=8");
+  CHECK((rows.batch == 8 && rows.group_kind == GroupKind::kRows));
+  CHECK(read(written_text(rows)) == rows);
+  const Problem along_k = read("group_kind=k types=bf16 m=64 n=32 k=16 groups=8");
+  CHECK((along_k.batch == 8 && along_k.group_kind == GroupKind::kDepth));
+  CHECK_THROWS_WITH(
+      read("types=bf16 m=64 n=32 k=16 groups=0"),
+      Catch::Matchers::ContainsSubstring("groups is \"0\"; expected a whole number, at least 1"));
+}
+
 TEST_CASE("A text that is refused changes nothing, and the sentence names the field") {
   for (const auto& [text, sentence] : {
            std::pair("n=1 types=f17",

@@ -224,7 +224,8 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
  *     invariant sm_limit              0 or 1; a number
  *     scaling_a scaling_b             tensor, row, block_1x128, block_128x128
- *     group_kind rows_per_group       none, rows, counts, k; a number */
+ *     groups group_kind               batch, of groups; none, rows, counts, k
+ *     rows_per_group                  a number */
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
 /** The text of a problem, without defaults. Writes as tunedgemm_context_report(); 0 if invalid. */
 size_t tunedgemm_problem_text(const tunedgemm_problem* problem, char* text, size_t size);
