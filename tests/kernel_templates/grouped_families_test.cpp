@@ -119,11 +119,15 @@ TEST_CASE("Families refuse the groups that they cannot compute, with the reason"
     return refusal(wgmma_family(), problem(text), wgmma_config(knobs), wgmma_device());
   };
   CHECK(why_not_wgmma("batch=4 group_kind=rows", {{"stages", 3}}).empty());
-  CHECK_THAT(why_not_wgmma("batch=4 group_kind=k"), ContainsSubstring("no groups along K"));
+  CHECK(why_not_wgmma("layout=tn batch=4 group_kind=k", {{"stages", 3}}).empty());
+  CHECK_THAT(why_not_wgmma("batch=4 group_kind=k"),
+             ContainsSubstring("groups along K need a column-major A and a row-major B"));
+  CHECK_THAT(why_not_wgmma("layout=tn batch=4 group_kind=k", {{"split_k", 2}}),
+             ContainsSubstring("split_k=2: groups along K need 1"));
   CHECK_THAT(why_not_wgmma("layout=tn batch=4 group_kind=rows"),
              ContainsSubstring("groups of rows need a row-major A"));
   CHECK_THAT(why_not_wgmma("batch=4 group_kind=rows", {{"prefetch", 2}}),
-             ContainsSubstring("prefetch=2: the rows of groups are not known so early"));
+             ContainsSubstring("prefetch=2: groups are not known so early"));
   CHECK_THAT(why_not_wgmma("batch=4 group_kind=rows", {{"split_k", 2}}),
              ContainsSubstring("split_k=2: groups of rows") && ContainsSubstring("need split_k=1"));
   CHECK_THAT(why_not_wgmma("batch=1025 group_kind=rows"), ContainsSubstring("1024"));

@@ -77,6 +77,9 @@ std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
     return "block_k=" + std::to_string(shape.block_k) +
            ": it must divide the 128 elements along K that a scale of blocks belongs to";
   }
+  if (has_block_scales(problem) && shares_depth(problem)) {
+    return "groups along K may begin inside a block of scales";
+  }
   if (!shape.stages_fit()) {
     return "stages=" + std::to_string(shape.stages) +
            ": it must be 3 or more if rows are not aligned to 4 bytes";

@@ -132,6 +132,8 @@ static_assert(kShape.steps_fit(),
               "block_k must be a multiple of 32 bytes (f64 and emulated f32: 64 bytes)");
 static_assert(kShape.block_scales_fit(),
               "block_k must divide the 128 elements along K that a scale of blocks belongs to");
+static_assert(!kGroupsDepth || !kHasBlockScales,
+              "groups along K may begin inside a block of scales");
 static_assert(kShape.stages >= 2 && kShape.stages <= 6, "stages must be 2 to 6");
 static_assert(kShape.stages_fit(), "stages must be 3 or more if rows are not aligned to 4 bytes");
 static_assert(kElementBytes != 4 || kNumerics != Numerics::kIeee,

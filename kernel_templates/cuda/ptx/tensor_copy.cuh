@@ -23,11 +23,13 @@ struct TensorBox {
 //     (x, kRaggedExtent - (end - line), kRaggedExtent, end)   is that of   (x, line)
 //
 // modulo 2^64, and y is outside the matrix from line `end` on.
+constexpr int kRaggedExtent = 1 << 30;
 struct RaggedBox {
   const TensorMap& map;
   int x, line, end;
+
+  __device__ __forceinline__ int y() const { return kRaggedExtent - (end - line); }
 };
-constexpr int kRaggedExtent = 1 << 30;
 
 // The swizzled offset of the byte at `offset` in a box whose rows have `span` bytes. The box must
 // begin at a multiple of 1024 bytes.
@@ -89,6 +91,44 @@ __device__ __forceinline__ void tma_load_multicast(unsigned to, const TensorBox&
         : "memory");
   }
 }
+// The same for a box of a ragged matrix.
+__device__ __forceinline__ void tma_load(unsigned to, const RaggedBox& from, unsigned barrier,
+                                         const CacheHint& hint) {
+  if (hint.priority == EvictionPriority::kFirst) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent),
+        "r"(from.end), "l"(hint.policy)
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent),
+        "r"(from.end)
+        : "memory");
+  }
+}
+__device__ __forceinline__ void tma_load_multicast(unsigned to, const RaggedBox& from,
+                                                   unsigned barrier, unsigned short multicast_mask,
+                                                   const CacheHint& hint) {
+  if (hint.priority == EvictionPriority::kFirst) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster.L2::cache_hint [%0], [%1, {%4, %5, %6, %7}], [%2], %3, %8;" ::"r"(to),
+        "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y()),
+        "r"(kRaggedExtent), "r"(from.end), "l"(hint.policy)
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to),
+        "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y()),
+        "r"(kRaggedExtent), "r"(from.end)
+        : "memory");
+  }
+}
 // cp.async.bulk.prefetch.tensor: brings a box to the L2 cache.
 __device__ __forceinline__ void tma_prefetch(const TensorBox& from) {
   asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&from.map),
@@ -116,18 +156,17 @@ __device__ __forceinline__ void tma_store(const TensorBox& to, unsigned from,
 // The same for a box of a ragged matrix.
 __device__ __forceinline__ void tma_store(const RaggedBox& to, unsigned from,
                                           const CacheHint& hint) {
-  const int y = kRaggedExtent - (to.end - to.line);
   if (hint.priority == EvictionPriority::kFirst) {
     asm volatile(
         "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group.L2::cache_hint "
         "[%0, {%2, %3, %4, %5}], [%1], %6;" ::"l"(&to.map),
-        "r"(from), "r"(to.x), "r"(y), "r"(kRaggedExtent), "r"(to.end), "l"(hint.policy)
+        "r"(from), "r"(to.x), "r"(to.y()), "r"(kRaggedExtent), "r"(to.end), "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
         "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group "
         "[%0, {%2, %3, %4, %5}], [%1];" ::"l"(&to.map),
-        "r"(from), "r"(to.x), "r"(y), "r"(kRaggedExtent), "r"(to.end)
+        "r"(from), "r"(to.x), "r"(to.y()), "r"(kRaggedExtent), "r"(to.end)
         : "memory");
   }
 }

@@ -281,7 +281,7 @@ class CandidateSelection {
       const std::int64_t waves = ceil_divide(work_tiles, clusters_of_wave);
       const bool one_wave = waves <= 1;
       if (split_k > 1 &&
-          (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice || shape.groups > 0)) {
+          (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice || is_grouped_)) {
         break;  // the slices would need several waves, be too short, or be illegal
       }
       shape.split_k = split_k;
@@ -330,7 +330,7 @@ class CandidateSelection {
   void add(const Problem& problem, WgmmaShape shape) {
     if (why_not_wgmma(requested_, shape).empty()) {
       // The padded copies do not exist yet when the kernel prefetches, and groups are not known.
-      const bool prefetches = !needs_padding(requested_) && shape.groups == 0;
+      const bool prefetches = !needs_padding(requested_) && !is_grouped_;
       shape.prefetch = prefetches ? prefetched(problem, shape, limits_) : 0;
       shape.evict_first = evicts_first(problem, shape, limits_);
       chosen_.push_back(config_of(shape));
@@ -339,6 +339,7 @@ class CandidateSelection {
 
   const Problem& requested_;
   const Problem even_;
+  const bool is_grouped_ = requested_.group_kind != GroupKind::kNone;
   const DeviceLimits& limits_;
   std::vector<Config> chosen_;
 };

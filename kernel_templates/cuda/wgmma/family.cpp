@@ -184,9 +184,11 @@ class Wgmma final : public CudaFamily {
     const int rows = (is_k_major ? block : shape.block_k) / multicast;
     const std::int64_t length = is_k_major ? problem.k : extent;
     const std::int64_t count = is_k_major ? extent : problem.k;
-    return tensor_map(operand, matrix, {length, count},
-                      {wgmma::kSwizzleBytes / shape.element_bytes, rows}, wgmma::kSwizzleBytes,
-                      problem.batch);
+    TensorMap map = tensor_map(operand, matrix, {length, count},
+                               {wgmma::kSwizzleBytes / shape.element_bytes, rows},
+                               wgmma::kSwizzleBytes, problem.batch);
+    map.is_ragged = shares_depth(problem);
+    return map;
   }
   static TensorMap tensor_map(TensorMap::Operand operand, const Matrix& matrix,
                               std::array<std::int64_t, 2> extent, std::array<int, 2> box, int span,

@@ -127,8 +127,11 @@ static_assert(kShape.stages >= 2 && kShape.stages <= 16, "stages must be 2 to 16
 static_assert(kShape.in_flight == 0 || kShape.in_flight == 1, "in_flight must be 0 or 1");
 static_assert(kRasterization.group_m >= 1 && kShape.split_k >= 1,
               "group_m and split_k must be 1 or more");
-static_assert(!kGroupsDepth, "groups along K are not computed");
-static_assert(!kGroupsRows || kPrefetch == 0, "rows of groups cannot be prefetched");
+static_assert(!kGroupsDepth || (kOrderA == Order::kColumnMajor && kOrderB == Order::kRowMajor),
+              "groups along K need MN-major operands: only their lines can end with a group");
+static_assert(!kGroupsDepth || (kShape.split_k == 1 && !kHasBlockScales),
+              "groups along K need split_k=1, and may begin inside a block with one scale");
+static_assert(kGroupKind == GroupKind::kNone || kPrefetch == 0, "groups cannot be prefetched");
 static_assert(kPrefetch >= 0 && kEvictFirst >= 0, "prefetch and evict_first must be 0 or more");
 static_assert(kShape.accumulators_fit(),
               "block_m * block_n needs too many accumulators a thread: make the tile smaller");
@@ -170,16 +173,18 @@ __device__ __forceinline__ void produce(const Arguments& arguments, const Tensor
                                .batch_index = arguments.batch_stride_a == 0 ? 0 : work.batch_index,
                                .parts = kShape.cluster_n,
                                .part = cta.n,
-                               .hint = hint_a};
+                               .hint = hint_a,
+                               .end_k = work.end};
     const TmaOperand operand_b{.tile = kShape.loaded_tile_b(),
                                .map = b,
                                .batch_index = arguments.batch_stride_b == 0 ? 0 : work.batch_index,
                                .parts = kShape.cluster_m,
                                .part = cta.m,
-                               .hint = hint_b};
+                               .hint = hint_b,
+                               .end_k = work.end};
 #pragma unroll 1
     for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
-      const int k0 = (work.first_k_tile + k_tile) * kShape.block_k;
+      const int k0 = work.begin_k + (work.first_k_tile + k_tile) * kShape.block_k;
       const unsigned barrier =
           kShape.transposes() ? shared.loaded(state.stage) : shared.full(state.stage);
       wait(shared.empty(state.stage), state.phase ^ 1);
@@ -444,7 +449,7 @@ extern "C" __global__ void __cluster_dims__(kClusterSize, 1, 1) __launch_bounds_
   if constexpr (kGroupsRows) {
     wait_for_previous_kernels();
     if (threadIdx.x < 32) {
-      scheduler.fill(storage.groups, arguments);
+      scheduler.fill(storage.groups);
     }
     __syncthreads();
     scheduler.group = storage.groups;

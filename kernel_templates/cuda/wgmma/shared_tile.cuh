@@ -2,6 +2,7 @@
 // from which wgmma reads it.
 #pragma once
 
+#include "../common/groups.cuh"
 #include "../ptx/tensor_copy.cuh"
 #include "../ptx/wgmma.cuh"
 #include "shape.h"
@@ -16,6 +17,20 @@ struct TmaOperand {
   int batch_index;
   int parts, part;  // the number of CTAs that share a tile; the part that this CTA loads
   CacheHint hint{EvictionPriority::kNormal};
+  int end_k = 0;  // of groups along K, which divide the lines of MN-major operands
+
+  // A box is an atom column of a part.
+  template <bool kIsRagged>
+  __device__ __forceinline__ auto tensor_box(int mn0, int k0, int atom_column,
+                                             int first_row) const {
+    const int offset = atom_column * (wgmma::kSwizzleBytes / tile.element_bytes);
+    if constexpr (kIsRagged) {
+      return RaggedBox{map, mn0 + offset, k0 + first_row, end_k};
+    } else {
+      return tile.is_k_major ? TensorBox{map, k0 + offset, mn0 + first_row, batch_index}
+                             : TensorBox{map, mn0 + offset, k0 + first_row, batch_index};
+    }
+  }
 
   // Starts to copy this CTA's part of a tile to the tile at address `to`.
   __device__ __forceinline__ void load_tile(unsigned to, unsigned barrier, int mn0, int k0,
@@ -25,7 +40,7 @@ struct TmaOperand {
     for (int column = 0; column < tile.atom_columns; ++column) {
       const unsigned box =
           to + column * wgmma::atom_column_bytes(tile) + first_row * wgmma::kSwizzleBytes;
-      const TensorBox from = tensor_box(mn0, k0, column, first_row);
+      const auto from = tensor_box<kGroupsDepth>(mn0, k0, column, first_row);
       if (parts > 1) {
         tma_load_multicast(box, from, barrier, multicast_mask, hint);
       } else {
@@ -40,17 +55,9 @@ struct TmaOperand {
       const int first_row = one * (tile.rows / parts);
 #pragma unroll
       for (int column = 0; column < tile.atom_columns; ++column) {
-        tma_prefetch(tensor_box(mn0, k0, column, first_row));
+        tma_prefetch(tensor_box<false>(mn0, k0, column, first_row));
       }
     }
-  }
-
-  // A box is an atom column of a part.
-  __device__ __forceinline__ TensorBox tensor_box(int mn0, int k0, int atom_column,
-                                                  int first_row) const {
-    const int offset = atom_column * (wgmma::kSwizzleBytes / tile.element_bytes);
-    return tile.is_k_major ? TensorBox{map, k0 + offset, mn0 + first_row, batch_index}
-                           : TensorBox{map, mn0 + offset, k0 + first_row, batch_index};
   }
 };
 

@@ -42,7 +42,8 @@ struct WorkTile {
   int m0, n0;        // the tile's origin in D
   int first_k_tile;  // of the slice
   int k_tiles;       // of the slice
-  int end;           // of the group's rows, if rows are grouped
+  int begin_k;       // of the group's depth; 0 unless groups divide K
+  int end;           // of the group's rows or depth, if there are groups
 };
 
 // The groups of rows in shared memory: those that have rows, in order, and behind them entries with
@@ -67,6 +68,7 @@ struct TileScheduler {
   static constexpr int kNoLimit = 0x7fffffff;
 
   ClusterCoordinate cta;
+  const Arguments& arguments;
   int first, stride;           // this cluster's work tiles: first, first + stride, ... below count
   int clusters_m, clusters_n;  // clusters of tiles
   int last_m0, last_n0;        // the largest origins
@@ -108,6 +110,13 @@ struct TileScheduler {
     work.n0 = min((coordinate.tile_n * kShape.cluster_n + cta.n) * kShape.block_n, last_n0);
     work.first_k_tile = first_k_tile_of_slice(work.slice);
     work.k_tiles = first_k_tile_of_slice(work.slice + 1) - work.first_k_tile;
+    work.begin_k = 0;
+    if constexpr (kGroupsDepth) {  // an empty group has a k tile of zeros
+      const GroupRange depth = depth_of(arguments, work.batch_index);
+      work.begin_k = static_cast<int>(depth.begin);
+      work.k_tiles = max(tiles_along(depth.end - depth.begin, kShape.block_k), 1);
+      work.end = static_cast<int>(depth.end);
+    }
     return work;
   }
 
@@ -134,7 +143,7 @@ struct TileScheduler {
   }
 
   // One warp fills the table.
-  __device__ __forceinline__ void fill(GroupEntry* table, const Arguments& arguments) const {
+  __device__ __forceinline__ void fill(GroupEntry* table) const {
     const int groups = static_cast<int>(arguments.batch), lane = threadIdx.x % 32;
     int work_tiles = 0, entries = 0;
     for (int first = 0; first < groups; first += 32) {
@@ -165,7 +174,7 @@ template <wgmma::Shape kShape, Rasterization kRasterization>
 __device__ __forceinline__ TileScheduler<kShape, kRasterization> make_tile_scheduler(
     const Arguments& arguments) {
   constexpr int step_m = kShape.origin_step_m(), step_n = kShape.origin_step_n();
-  TileScheduler<kShape, kRasterization> scheduler;
+  TileScheduler<kShape, kRasterization> scheduler{.arguments = arguments};
   scheduler.cta = cluster_coordinate<kShape>();
   scheduler.first = blockIdx.x / kShape.cluster_size();
   scheduler.stride = gridDim.x / kShape.cluster_size();

@@ -173,17 +173,23 @@ namespace {
 
 // TMA cannot end at a group's last row along the contiguous dimension of an operand.
 std::string why_not_groups(const Problem& requested, const WgmmaShape& shape) {
-  if (shares_depth(requested)) {
-    return "wgmma computes no groups along K";
-  }
-  if (!groups_rows(requested)) {
+  if (requested.group_kind == GroupKind::kNone) {
     return "";
+  }
+  if (shape.prefetch > 0) {
+    return value("prefetch", shape.prefetch) + ": groups are not known so early";
+  }
+  if (shares_depth(requested)) {
+    const bool is_mn_major =
+        requested.a.order == Order::kColumnMajor && requested.b.order == Order::kRowMajor;
+    return !is_mn_major        ? "groups along K need a column-major A and a row-major B"
+           : shape.split_k > 1 ? value("split_k", shape.split_k) + ": groups along K need 1"
+           : has_block_scales(requested)
+               ? "groups along K may begin inside a block of scales"
+               : "";
   }
   if (requested.a.order != Order::kRowMajor) {
     return "groups of rows need a row-major A";
-  }
-  if (shape.prefetch > 0) {
-    return value("prefetch", shape.prefetch) + ": the rows of groups are not known so early";
   }
   constexpr std::int64_t kMostRows = 1 << 30;
   if (total_rows(requested) >= kMostRows) {
