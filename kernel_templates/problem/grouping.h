@@ -8,7 +8,7 @@
 
 namespace tunedgemm::internal {
 
-/// The array of a grouped product, one number for each group. `end` means that groups follow each
+/// What the array of a grouped product contains for each group. `end` means that groups follow each
 /// other, and each begins where the one before it ends. The numbers cross the C ABI, and
 /// fingerprints of kernels depend on them: never renumber.
 enum class GroupKind : int {
@@ -16,21 +16,33 @@ enum class GroupKind : int {
   kRows = 1,    ///< ends of rows: the groups share the M rows of A, C and D
   kCounts = 2,  ///< numbers of rows: a group has the first ones of its own M rows
   kDepth = 3,   ///< ends along K: the groups share the K columns of A and rows of B
+  kRanges = 4,  ///< as kRows, but the begin and the end of each group, with gaps between groups
 };
+
+TUNEDGEMM_CONSTEXPR bool shares_rows(GroupKind kind) {
+  return kind == GroupKind::kRows || kind == GroupKind::kRanges;
+}
+TUNEDGEMM_CONSTEXPR bool groups_rows(GroupKind kind) {
+  return shares_rows(kind) || kind == GroupKind::kCounts;
+}
+TUNEDGEMM_CONSTEXPR int numbers_of_group(GroupKind kind) {
+  return kind == GroupKind::kNone ? 0 : kind == GroupKind::kRanges ? 2 : 1;
+}
 
 struct GroupRange {
   long long begin, end;
 };
 
-/// A group's part of `extent` rows (kRows, kCounts) or columns of A (kDepth). Numbers outside
-/// [0, extent] count as the nearest one inside; a group that would end before it begins is empty.
+/// A group's part of `extent` rows, or of K. Numbers outside [0, extent] count as the nearest one
+/// inside; a group that would end before it begins is empty.
 TUNEDGEMM_CONSTEXPR GroupRange range_of_group(GroupKind kind, const int* numbers, long long group,
                                               long long extent) {
   const auto inside = [extent](long long number) {
     return number < 0 ? 0 : number > extent ? extent : number;
   };
-  const long long end = inside(numbers[group]);
-  const long long begin = kind == GroupKind::kCounts || group == 0 ? 0 : inside(numbers[group - 1]);
+  const long long at = kind == GroupKind::kRanges ? 2 * group + 1 : group;
+  const long long end = inside(numbers[at]);
+  const long long begin = kind == GroupKind::kCounts || at == 0 ? 0 : inside(numbers[at - 1]);
   return {begin, end < begin ? begin : end};
 }
 

@@ -188,10 +188,11 @@ constexpr Names<Scaling, 4> kScalings{{{Scaling::kTensor, "tensor"},
                                        {Scaling::kRow, "row"},
                                        {Scaling::kBlock1x128, "block_1x128"},
                                        {Scaling::kBlock128x128, "block_128x128"}}};
-constexpr Names<GroupKind, 4> kGroupKinds{{{GroupKind::kNone, "none"},
+constexpr Names<GroupKind, 5> kGroupKinds{{{GroupKind::kNone, "none"},
                                            {GroupKind::kRows, "rows"},
                                            {GroupKind::kCounts, "counts"},
-                                           {GroupKind::kDepth, "k"}}};
+                                           {GroupKind::kDepth, "k"},
+                                           {GroupKind::kRanges, "ranges"}}};
 constexpr Names<LaunchRegime, 2> kLaunchRegimes{
     {{LaunchRegime::kIsolated, "isolated"}, {LaunchRegime::kBackToBack, "back_to_back"}}};
 

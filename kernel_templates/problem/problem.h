@@ -121,10 +121,10 @@ std::string why_not(const Problem& problem);
 
 /// Whether all groups share A, C and D, or A and B. Their batch strides are then 0.
 inline bool shares_rows(const Problem& problem) {
-  return problem.group_kind == GroupKind::kRows;
+  return shares_rows(problem.group_kind);
 }
 inline bool groups_rows(const Problem& problem) {
-  return shares_rows(problem) || problem.group_kind == GroupKind::kCounts;
+  return groups_rows(problem.group_kind);
 }
 inline bool shares_depth(const Problem& problem) {
   return problem.group_kind == GroupKind::kDepth;
@@ -139,6 +139,10 @@ std::int64_t usual_rows(const Problem& problem);
 /// A grouped product with equal groups of the usual rows, or equal parts of K, as a batch, which
 /// takes about as long; other problems unchanged.
 Problem batch_of_equal_groups(const Problem& problem);
+/// The bytes of the array of the groups.
+inline std::int64_t group_bytes(const Problem& problem) {
+  return problem.batch * numbers_of_group(problem.group_kind) * std::int64_t{sizeof(std::int32_t)};
+}
 /// From the bias of a batch index to that of the next one, in elements.
 std::int64_t bias_batch_stride(const Problem& problem);
 /// How many batch indices have scales of their own; the others use the first ones.

@@ -158,9 +158,9 @@ constexpr std::array kFields{
         "tensor, row, block_1x128 or block_128x128"),
     choice_field<&Problem::group_kind, parse_group_kind>(
         "group_kind",
-        "none (default); or the batch is one of groups, which share the rows of A and D (rows), "
-        "fill a part of their own (counts) or share K (k)",
-        "none, rows, counts or k"),
+        "none (default); or the batch is one of groups, which share the rows of A and D (rows; "
+        "ranges, with gaps), fill a part of their own (counts) or share K (k)",
+        "none, rows, counts, k or ranges"),
     number_field<&Problem::rows_per_group>(
         "rows_per_group",
         "the usual rows of a group, for which it is tuned; default 0: equal parts",

@@ -217,9 +217,7 @@ std::string why_not_overlap(const Plan& plan, const tunedgemm_buffers& buffers) 
       {"B", region(buffers.b, plan.reads_inputs ? plan.b_bytes : 0, original.b, k, n, batch)},
       {"C", plan.reads_c ? region(buffers.c, plan.c_bytes, original.c, m, n, batch) : Region{}},
       {"the bias", vector(buffers.bias, bias_elements * plan.element_bytes_d)},
-      {"the groups", vector(buffers.groups, original.group_kind == GroupKind::kNone
-                                                ? 0
-                                                : batch * std::int64_t{sizeof *buffers.groups})},
+      {"the groups", vector(buffers.groups, group_bytes(original))},
       {scales[0].name, vector(scales[0].first, scales[0].bytes())},
       {scales[1].name, vector(scales[1].first, scales[1].bytes())},
   };
@@ -255,8 +253,7 @@ bool plainly_usable(const Plan& plan, const tunedgemm_buffers& buffers) noexcept
       plan.problem->group_kind == GroupKind::kNone ||
       (buffers.groups != nullptr &&
        reinterpret_cast<std::uintptr_t>(buffers.groups) % sizeof *buffers.groups == 0 &&
-       !ranges_overlap(buffers.d, plan.d_bytes, buffers.groups,
-                       plan.problem->batch * std::int64_t{sizeof *buffers.groups}));
+       !ranges_overlap(buffers.d, plan.d_bytes, buffers.groups, group_bytes(plan.problem)));
   const bool scales =
       buffers.scale_a == nullptr && buffers.scale_b == nullptr && has_one_scale_each(plan.problem);
   const bool apart =

@@ -123,28 +123,41 @@ std::int64_t bias_elements(const Problem& problem) {
 }
 
 // Divides `extent` into the groups, or gives each a part of its own `extent`. Of the uneven ones a
-// quarter are empty, and some are as large as possible.
+// quarter are empty, and some are as large as possible; some ranges have a gap before them.
 std::vector<int> group_numbers_for(const Problem& problem, std::uint64_t seed) {
   if (problem.group_kind == GroupKind::kNone) {
     return {};
   }
   const std::int64_t extent = shares_depth(problem) ? problem.k : problem.m;
-  const auto groups = static_cast<std::size_t>(problem.batch);
-  std::vector<int> numbers(2 * groups);
+  const bool are_counts = problem.group_kind == GroupKind::kCounts;
+  const bool are_ranges = problem.group_kind == GroupKind::kRanges;
+  std::vector<int> numbers;
+  const auto add = [&](std::int64_t begin, std::int64_t end) {
+    if (are_ranges) {
+      numbers.push_back(static_cast<int>(begin));
+    }
+    numbers.push_back(static_cast<int>(end));
+  };
   std::int64_t end = 0;
-  for (std::size_t group = 0; group < groups; ++group) {
-    const auto random = static_cast<std::int64_t>(reference::scramble(seed + 7 + group) >> 8);
-    const std::int64_t left = extent - end;
-    const std::int64_t most = random % 16 == 1 ? left : std::min(left, 2 * extent / problem.batch);
-    const std::int64_t rows = random % 4 == 0 ? 0 : random / 16 % (most + 1);
-    const bool counts = problem.group_kind == GroupKind::kCounts;
-    end = counts ? 0 : end + rows;
-    numbers[group] = static_cast<int>(!counts ? end : random % 16 == 1 ? extent : rows);
-    numbers[groups + group] = static_cast<int>(
-        counts ? usual_rows(problem)
-        : shares_depth(problem)
-            ? extent * static_cast<std::int64_t>(group + 1) / problem.batch
-            : std::min(extent, usual_rows(problem) * static_cast<std::int64_t>(group + 1)));
+  for (std::int64_t group = 0; group < problem.batch; ++group) {
+    const auto random = static_cast<std::int64_t>(
+        reference::scramble(seed + 7 + static_cast<std::uint64_t>(group)) >> 8);
+    const bool is_largest = random % 16 == 1, has_gap = are_ranges && random / 4 % 2 == 0;
+    const std::int64_t begin = has_gap ? std::min(extent, end + random % 5) : end;
+    const std::int64_t left = extent - begin;
+    const std::int64_t most = is_largest ? left : std::min(left, 2 * extent / problem.batch);
+    const std::int64_t rows = random % 4 == 0            ? 0
+                              : is_largest && are_counts ? extent
+                                                         : random / 16 % (most + 1);
+    add(begin, begin + rows);
+    end = are_counts ? 0 : begin + rows;
+  }
+  const auto even = [&](std::int64_t groups) {
+    return shares_depth(problem) ? extent * groups / problem.batch
+                                 : std::min(extent, usual_rows(problem) * groups);
+  };
+  for (std::int64_t group = 0; group < problem.batch; ++group) {
+    add(even(group), even(are_counts ? 1 : group + 1));
   }
   return numbers;
 }
@@ -179,8 +192,7 @@ OperandLayout operand_layout(const Problem& problem) {
     layout.scale_b = place_scales(scales_of_b(problem));
   }
   if (problem.group_kind != GroupKind::kNone) {
-    layout.groups =
-        place(2 * problem.batch * std::int64_t{sizeof(int)}, sizeof(int), kInputGuardBytes);
+    layout.groups = place(2 * group_bytes(problem), sizeof(int), kInputGuardBytes);
   }
   layout.d_region = round_up(end, kOperandAlignment);
   layout.d =
@@ -217,8 +229,8 @@ Arguments VerifiedProblem::arguments(std::byte* base, GroupSizes sizes) const {
   arguments.bias = problem.bias == Bias::kNone ? nullptr : base + layout.bias;
   arguments.d = base + layout.d;
   if (problem.group_kind != GroupKind::kNone) {
-    arguments.groups =
-        groups_of(problem, base, layout).numbers + (sizes == GroupSizes::kEven ? problem.batch : 0);
+    const std::size_t skipped = sizes == GroupSizes::kEven ? group_numbers.size() / 2 : 0;
+    arguments.groups = groups_of(problem, base, layout).numbers + skipped;
   }
   arguments.alpha = scalars.alpha;
   arguments.beta = scalars.beta;

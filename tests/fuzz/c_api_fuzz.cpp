@@ -81,7 +81,7 @@ bool has_known_numbers(const tunedgemm_problem& problem) {
                      [](int order) { return is_within(order, 0, 1); }) &&
          is_within(problem.activation, 0, 8) && is_within(problem.bias, 0, 2) &&
          is_within(problem.numerics, -1, 4) && is_within(problem.scaling_a, 0, 3) &&
-         is_within(problem.scaling_b, 0, 3) && is_within(problem.group_kind, 0, 3);
+         is_within(problem.scaling_b, 0, 3) && is_within(problem.group_kind, 0, 4);
 }
 
 int element_bytes(tunedgemm_type type) {
@@ -123,7 +123,8 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
               const tunedgemm_plan* plan) {
   constexpr Wide kMost = 1 << 14;
   const auto& p = problem;
-  const bool shares_rows = p.group_kind == TUNEDGEMM_GROUP_KIND_ROWS;
+  const bool are_ranges = p.group_kind == TUNEDGEMM_GROUP_KIND_RANGES;
+  const bool shares_rows = p.group_kind == TUNEDGEMM_GROUP_KIND_ROWS || are_ranges;
   const bool shares_k = p.group_kind == TUNEDGEMM_GROUP_KIND_K;
   const auto copies = [&](bool is_shared) { return is_shared ? std::int64_t{1} : p.batch; };
   const std::int64_t of_a = copies(shares_rows || shares_k), of_b = copies(shares_k);
@@ -169,9 +170,10 @@ void multiply(Input& input, const tunedgemm_problem& problem, tunedgemm_buffers 
   const Bytes scale_a(scale_bytes(p.scaling_a, p.m, shares_rows || shares_blocks(p.scaling_a)));
   const Bytes scale_b(scale_bytes(p.scaling_b, p.n, shares_blocks(p.scaling_b)));
   // Any numbers will do.
-  const Bytes groups(has_elements ? Wide{sizeof(std::int32_t)} * p.batch : Wide{0});
-  for (std::int64_t group = 0; has_elements && group < p.batch; ++group) {
-    static_cast<std::int32_t*>(groups.data())[group] =
+  const std::int64_t numbers = has_elements ? p.batch * (are_ranges ? 2 : 1) : 0;
+  const Bytes groups(Wide{sizeof(std::int32_t)} * numbers);
+  for (std::int64_t at = 0; at < numbers; ++at) {
+    static_cast<std::int32_t*>(groups.data())[at] =
         input.below(4) == 0 ? input.take<std::int32_t>()
                             : static_cast<std::int32_t>(input.below(16));
   }

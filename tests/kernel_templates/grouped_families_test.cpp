@@ -61,7 +61,7 @@ TEST_CASE("A launch has room for the tiles of any division of the rows into grou
 TEST_CASE("Families for tensor cores have kernels for groups of rows of all sizes") {
   for (const char* const types : {"bf16", "f16->f32", "e4m3->bf16", "s8"}) {
     for (const char* const kind : {"rows rows_per_group=1", "rows rows_per_group=512", "counts",
-                                   "counts rows_per_group=16"}) {
+                                   "counts rows_per_group=16", "ranges"}) {
       const Problem problem = parsed(std::string("types=") + types +
                                      " layout=nt m=4096 n=1536 k=2048 batch=32 group_kind=" + kind);
       CAPTURE(to_text(problem));
@@ -137,7 +137,7 @@ TEST_CASE("Families refuse the groups that they cannot compute, with the reason"
       find_family("naive_2d")->why_no_candidate(problem("batch=4 group_kind=rows"), wgmma_device()),
       ContainsSubstring("naive_2d computes no grouped products"));
   for (const char* const family : {"naive_1d", "simt", "mma"}) {
-    for (const char* const kind : {"rows", "counts", "k"}) {
+    for (const char* const kind : {"rows", "counts", "k", "ranges"}) {
       const Problem grouped = problem(std::string("layout=tn batch=4 group_kind=") + kind);
       CHECK(find_family(family)->why_no_candidate(grouped, wgmma_device()).empty());
     }

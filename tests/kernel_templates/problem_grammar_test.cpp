@@ -52,7 +52,7 @@ Problem random_problem(std::mt19937_64& random) {
     written.sm_limit = static_cast<std::int32_t>(below(200));
     written.scaling_a = static_cast<Scaling>(below(4));
     written.scaling_b = static_cast<Scaling>(below(4));
-    written.group_kind = static_cast<GroupKind>(below(4));
+    written.group_kind = static_cast<GroupKind>(below(5));
     written.rows_per_group = static_cast<std::int32_t>(below(1000));
     if (why_not(completed(written)).empty()) {
       return written;

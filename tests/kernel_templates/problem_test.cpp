@@ -199,6 +199,9 @@ TEST_CASE("The range of a group lies inside the matrix, whatever the numbers are
   CHECK(range(GroupKind::kRows, 3) == std::pair(8LL, 8LL));
   CHECK(range(GroupKind::kDepth, 4) == std::pair(5LL, 5LL));
   CHECK(range(GroupKind::kDepth, 5) == std::pair(0LL, 8LL));
+  CHECK(range(GroupKind::kRanges, 0) == std::pair(3LL, 3LL));
+  CHECK(range(GroupKind::kRanges, 1) == std::pair(8LL, 8LL));
+  CHECK(range(GroupKind::kRanges, 2) == std::pair(0LL, 8LL));
   CHECK(range(GroupKind::kCounts, 2) == std::pair(0LL, 8LL));
   CHECK(range(GroupKind::kCounts, 4) == std::pair(0LL, 0LL));
 }

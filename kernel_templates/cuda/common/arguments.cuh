@@ -10,7 +10,7 @@ struct Arguments {
   const void* bias;      // of D's type: a value per row of D, or one per column; may be null
   const float* scale_a;  // SCALING_A: one value, or null for 1; or a value for each row or block
   const float* scale_b;
-  const int* groups;  // GROUP_KIND: one number for each batch index
+  const int* groups;  // GROUP_KIND: numbers for each batch index
   void* workspace;    // 256-byte aligned
 
   long long m, n, k, batch;

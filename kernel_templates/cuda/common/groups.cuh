@@ -11,7 +11,7 @@ using namespace tunedgemm::internal;
 #define GROUP_KIND 0  // a number of problem/grouping.h
 #endif
 constexpr GroupKind kGroupKind = static_cast<GroupKind>(GROUP_KIND);
-constexpr bool kGroupsRows = kGroupKind == GroupKind::kRows || kGroupKind == GroupKind::kCounts;
+constexpr bool kGroupsRows = groups_rows(kGroupKind);
 constexpr bool kGroupsDepth = kGroupKind == GroupKind::kDepth;
 
 // The rows of op(A), C and D.
@@ -35,10 +35,10 @@ struct BatchRow {
   long long batch_index, m;
 };
 TUNEDGEMM_DEVICE_INLINE long long batch_rows(const Arguments& arguments) {
-  return kGroupKind == GroupKind::kRows ? arguments.m : arguments.batch * arguments.m;
+  return shares_rows(kGroupKind) ? arguments.m : arguments.batch * arguments.m;
 }
 TUNEDGEMM_DEVICE_INLINE BatchRow batch_row(const Arguments& arguments, long long row) {
-  if constexpr (kGroupKind == GroupKind::kRows) {
+  if constexpr (shares_rows(kGroupKind)) {
     for (long long group = 0; group < arguments.batch; ++group) {
       const GroupRange rows = rows_of(arguments, group);
       if (row >= rows.begin && row < rows.end) {

@@ -98,15 +98,14 @@ __device__ __forceinline__ void tma_load(unsigned to, const RaggedBox& from, uns
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
         " [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
-        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent),
-        "r"(from.end), "l"(hint.policy)
+        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent), "r"(from.end),
+        "l"(hint.policy)
         : "memory");
   } else {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
-        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent),
-        "r"(from.end)
+        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent), "r"(from.end)
         : "memory");
   }
 }

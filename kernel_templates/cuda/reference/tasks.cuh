@@ -165,17 +165,21 @@ struct Element {
   bool is_computed;  // not if its row is of no group
 };
 
-// `row` is counted over all batch indices. Groups share the rows in order, so that the rows of no
-// group, which get the last batch index, are the last ones.
+// `row` is counted over all batch indices. Groups share the rows in order; a row of no group gets
+// the batch index of the group before it.
 REFERENCE_FUNCTION Element element_at(const Groups& groups, long long m, long long row,
                                       long long n) {
   using namespace tunedgemm::internal;
-  if (groups.kind == GroupKind::kRows) {
+  if (shares_rows(groups.kind)) {
+    const bool are_ranges = groups.kind == GroupKind::kRanges;
+    const auto number = [&](long long at) { return static_cast<long long>(groups.numbers[at]); };
     long long batch = 0;
-    while (batch + 1 < groups.count && row >= groups.numbers[batch]) {
+    while (batch + 1 < groups.count && row >= number(are_ranges ? 2 * batch + 2 : batch)) {
       ++batch;
     }
-    return {batch, row, n, row < groups.numbers[batch]};
+    return {
+        batch, row, n,
+        are_ranges ? row >= number(2 * batch) && row < number(2 * batch + 1) : row < number(batch)};
   }
   const long long batch = row / m, row_of_batch = row % m;
   return {batch, row_of_batch, n,

@@ -280,8 +280,7 @@ class CandidateSelection {
       const std::int64_t work_tiles = tiles * split_k;
       const std::int64_t waves = ceil_divide(work_tiles, clusters_of_wave);
       const bool one_wave = waves <= 1;
-      if (split_k > 1 &&
-          (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice || is_grouped_)) {
+      if (split_k > 1 && (!one_wave || k_tiles / split_k < kLeastKTilesOfSlice || is_grouped_)) {
         break;  // the slices would need several waves, be too short, or be illegal
       }
       shape.split_k = split_k;

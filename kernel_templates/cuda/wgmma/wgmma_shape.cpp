@@ -184,9 +184,8 @@ std::string why_not_groups(const Problem& requested, const WgmmaShape& shape) {
         requested.a.order == Order::kColumnMajor && requested.b.order == Order::kRowMajor;
     return !is_mn_major        ? "groups along K need a column-major A and a row-major B"
            : shape.split_k > 1 ? value("split_k", shape.split_k) + ": groups along K need 1"
-           : has_block_scales(requested)
-               ? "groups along K may begin inside a block of scales"
-               : "";
+           : has_block_scales(requested) ? "groups along K may begin inside a block of scales"
+                                         : "";
   }
   if (requested.a.order != Order::kRowMajor) {
     return "groups of rows need a row-major A";

@@ -143,7 +143,10 @@ typedef enum tunedgemm_group_kind TUNEDGEMM_INT32 {
   /** A is M rows and B is N columns of K elements that the groups share, with ends as above; each
    * has a D of its own, to which an empty group gives K = 0. Blocks of scales are those of A and B
    * as a whole. */
-  TUNEDGEMM_GROUP_KIND_K = 3
+  TUNEDGEMM_GROUP_KIND_K = 3,
+  /** As ROWS, but with two numbers for each group: the row with which it begins, and the one before
+   * which it ends. Rows between groups are not written. Groups must not overlap. */
+  TUNEDGEMM_GROUP_KIND_RANGES = 4
 } tunedgemm_group_kind;
 
 /** The result of a call. tunedgemm_error_message() has the details. */
@@ -224,7 +227,7 @@ static inline void tunedgemm_problem_init(tunedgemm_problem* problem, int64_t m,
  *     activation bias numerics        "gelu_tanh"; "row"; "emulated". `types` resets numerics.
  *     invariant sm_limit              0 or 1; a number
  *     scaling_a scaling_b             tensor, row, block_1x128, block_128x128
- *     groups group_kind               batch, of groups; none, rows, counts, k
+ *     groups group_kind               batch, of groups; none, rows, counts, k, ranges
  *     rows_per_group                  a number */
 tunedgemm_status tunedgemm_problem_parse(const char* text, tunedgemm_problem* problem);
 /** The text of a problem, without defaults. Writes as tunedgemm_context_report(); 0 if invalid. */
@@ -258,7 +261,7 @@ typedef struct tunedgemm_buffers {
   /** From the scales of one A to those of the next; 0: packed. */
   int64_t scale_batch_stride_a TUNEDGEMM_ZERO;
   int64_t scale_batch_stride_b TUNEDGEMM_ZERO; /**< The same for B. */
-  /** A number for each group, in memory of the device; ignored unless the problem has groups. */
+  /** The numbers of the groups, in memory of the device; ignored unless the problem has groups. */
   const int32_t* groups TUNEDGEMM_ZERO;
 } tunedgemm_buffers;
 /** Sets alpha = 1, beta = 0, slope = 0.01, the rest to NULL or 0. */

@@ -90,6 +90,22 @@ TEST_CASE("Groups share rows, and the ends may change between launches of a plan
   }
 }
 
+TEST_CASE("Groups of ranges leave the rows between them untouched") {
+  const tunedgemm::Context context = linked_in_context();
+  Operands operands;
+  const std::vector<std::int32_t> ranges{1, 2, 3, 3, 3, 5, 6, 7};
+  const tunedgemm_problem problem = grouped(TUNEDGEMM_GROUP_KIND_RANGES);
+  tunedgemm::tuned_matmul(context, problem, operands.buffers(ranges));
+  const std::vector<std::int64_t> group_of_row{-1, 0, -1, 2, 2, -1, 3};
+  for (std::int64_t row = 0; row < kGroups * kM; ++row) {
+    const std::int64_t group = row < kM ? group_of_row[static_cast<std::size_t>(row)] : -1;
+    for (std::int64_t n = 0; n < kN; ++n) {
+      CHECK(operands.at(row, n) ==
+            (group >= 0 ? operands.sum(row, group * kK * kN, n, 0, kK) : kUntouched));
+    }
+  }
+}
+
 TEST_CASE("Groups of counts write the first rows of their own part alone") {
   const tunedgemm::Context context = linked_in_context();
   Operands operands;

@@ -120,7 +120,7 @@ Problem random_class_of(const Family& family, const TypeCase& types, std::string
                         int variant, Random& random) {
   Problem problem = random_class(types, layout, variant, random);
   if (family.computes_groups() && random() % 2 == 0) {
-    problem.group_kind = static_cast<GroupKind>(1 + random() % 3);
+    problem.group_kind = static_cast<GroupKind>(1 + random() % 4);
   }
   return problem;
 }
