@@ -52,6 +52,7 @@ KERNEL_FOLDER = re.compile(r"^kernel_templates/(?!problem/|base/)\w+/")
 KERNEL_TABLES = {
     "kernel_templates/problem/activation.h",
     "kernel_templates/problem/element_format.h",
+    "kernel_templates/problem/grouping.h",
     "kernel_templates/problem/scaling.h",
 }
 

@@ -139,7 +139,9 @@ class Problem(ctypes.Structure):
         *((f"batch_stride_{name}", c_int64) for name in "abcd"),
         *(
             (name, c_int32)
-            for name in "activation bias invariant sm_limit scaling_a scaling_b".split()
+            for name in (
+                "activation bias invariant sm_limit scaling_a scaling_b group_kind rows_per_group"
+            ).split()
         ),
     ]
 
@@ -158,6 +160,7 @@ class Buffers(ctypes.Structure):
             for stride in ("stride", "k_stride", "batch_stride")
             for name in "ab"
         ),
+        ("groups", c_void_p),
     ]
 
 

@@ -71,8 +71,8 @@ __device__ __forceinline__ void produce(const TensorMap& map_a, const TensorMap&
     const unsigned full = shared_address(&shared.full[stage]);
     wait(shared_address(&shared.empty[stage]), phase ^ 1);
     arrive_expect_tx(full, sizeof shared.a[stage] + sizeof shared.b[stage]);
-    tma_load(shared_address(shared.a[stage]), {map_a, k0, m0, 0}, full, hint);
-    tma_load(shared_address(shared.b[stage]), {map_b, k0, n0, 0}, full, hint);
+    tma_load(shared_address(shared.a[stage]), TensorBox{map_a, k0, m0, 0}, full, hint);
+    tma_load(shared_address(shared.b[stage]), TensorBox{map_b, k0, n0, 0}, full, hint);
   }
 }
 
