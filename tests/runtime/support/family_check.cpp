@@ -65,9 +65,12 @@ class ThreadMemory {
 
   /// Runs the kernel. Empty if the result is right, nothing outside D was written and the
   /// workspace's counters are zero again. Raises `worst` to the result's error if that is larger.
-  std::string check(const CompiledKernel& kernel, const Launch& launch, const Problem& problem,
+  std::string check(const CompiledKernel& kernel, const Launch& launch, const FamilyCase& one,
                     std::uint64_t seed, double& worst) {
-    const VerifiedProblem verified(problem, seed);
+    VerifiedProblem verified(one.problem, seed);
+    if (!one.group_numbers.empty()) {
+      verified.group_numbers = one.group_numbers;
+    }
     prepare_block(verified);
     prepare_workspace(launch);
     Arguments arguments = verified.arguments(static_cast<std::byte*>(block_->data()));
@@ -221,7 +224,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   std::map<std::string, Built> built;
   std::vector<Built*> built_for(cases.size());
   for (std::size_t index = 0; index < cases.size(); ++index) {
-    const auto& [types, problem, config] = cases[index];
+    const auto& [types, problem, config, numbers] = cases[index];
     Instance instance = instance_of(family, problem, config, limits);
     Built& entry = built[text_of_defines(instance.source())];
     if (!entry.instance) {
@@ -245,7 +248,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
   std::vector<std::unique_ptr<ThreadMemory>> thread_memories(static_cast<std::size_t>(workers));
   std::mutex mutex;
   for_each_in_parallel(cases.size(), workers, [&](std::size_t index, std::size_t thread) {
-    const auto& [types, problem, config] = cases[index];
+    const auto& [types, problem, config, numbers] = cases[index];
     const Built& entry = *built_for[index];
     const std::string candidate = to_text(Candidate{&family, config});
     double worst = 0;
@@ -257,7 +260,7 @@ FamilyReport check_family(const Family& family, const std::vector<FamilyCase>& c
       const Device::Current current(device);
       try {
         failure = thread_memories[thread]->check(
-            *entry.kernel, instance_of(family, problem, config, limits).launch, problem,
+            *entry.kernel, instance_of(family, problem, config, limits).launch, cases[index],
             seed + index, worst);
       } catch (const DeviceError& error) {
         // When one thread loses the device, all do, so this case may be innocent. With a single

@@ -18,6 +18,7 @@ struct FamilyCase {
   TypeCase types;
   Problem problem;
   Config config;
+  std::vector<int> group_numbers{};  ///< empty: those of the verifier
 };
 
 struct FamilyReport {

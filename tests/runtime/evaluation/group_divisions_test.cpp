@@ -1,0 +1,110 @@
+// Divisions of rows and of K into groups at which kernels of others failed: groups with any number
+// of rows up to a tile and one more, no rows at all, one row, all rows in one group. The rows beside
+// a group must stay as they are, byte by byte.
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel_templates/problem/problem_grammar.h"
+#include "runtime/host/host_device.h"
+#include "tests/runtime/support/family_check.h"
+#include "tests/support/catch.h"
+#include "tests/support/device_fixture.h"
+#include "tests/support/instances.h"
+#include "tests/support/seed.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+constexpr int kGroups = 5;
+
+Problem parsed(const std::string& text) {
+  Problem written = default_problem();
+  read_text(text, written);
+  return canonical(completed(written));
+}
+
+// Sizes of the groups, whose sum is at most `extent`.
+std::vector<std::vector<int>> sizes_of_groups(int extent, int tile) {
+  std::vector<std::vector<int>> all{{0, 0, 0, 0, 0},      {1, 0, 0, 0, 0},     {0, 0, 0, 0, 1},
+                                    {1, 1, 1, 1, 1},      {0, 3, 0, 7, 0},     {5, 0, 2, 0, 9},
+                                    {extent, 0, 0, 0, 0}, {0, 0, 0, 0, extent}};
+  for (int size = 0; size <= tile + 1; ++size) {
+    all.push_back({3, size, 1, 0, 2});
+  }
+  return all;
+}
+
+// The numbers that give groups these sizes; ranges have two rows between them.
+std::vector<int> numbers_of(GroupKind kind, const std::vector<int>& sizes, int extent) {
+  std::vector<int> numbers;
+  int end = 0;
+  for (const int size : sizes) {
+    if (kind == GroupKind::kCounts) {
+      numbers.push_back(size);
+      continue;
+    }
+    if (kind == GroupKind::kRanges) {
+      end = std::min(end + 2, extent);
+      numbers.push_back(end);
+    }
+    end = std::min(end + size, extent);
+    numbers.push_back(end);
+  }
+  return numbers;
+}
+
+// Some of the family's candidates, each with all divisions.
+void test_divisions(const Family& family, Device& device, std::string_view types,
+                    std::size_t most_configs) {
+  constexpr int kExtent = 160, kTile = 128;
+  Random random(test_seed());
+  std::vector<FamilyCase> cases;
+  for (const char* const kind :
+       {"rows layout=nt m=160 n=136 k=72", "ranges layout=nt m=160 n=136 k=72",
+        "counts layout=nt m=160 n=136 k=72", "k layout=tn m=72 n=136 k=160"}) {
+    const Problem problem = parsed("types=" + std::string(types) +
+                                   " batch=" + std::to_string(kGroups) + " group_kind=" + kind);
+    std::vector<Config> configs = configs_of(family, problem, device.limits());
+    REQUIRE_FALSE(configs.empty());
+    std::shuffle(configs.begin(), configs.end(), random);
+    configs.resize(std::min(configs.size(), most_configs));
+    for (const Config& config : configs) {
+      for (const std::vector<int>& sizes : sizes_of_groups(kExtent, kTile)) {
+        cases.push_back({{problem.a.type, problem.b.type, problem.d.type, problem.numerics},
+                         problem,
+                         config,
+                         numbers_of(problem.group_kind, sizes, kExtent)});
+      }
+    }
+  }
+  const FamilyReport report = check_family(family, cases, device, device.limits(), test_seed());
+  std::cout << family.name() << ": " << to_text(report) << std::flush;
+  CHECK(report.failed == 0);
+}
+
+}  // namespace
+
+TEST_CASE("Host kernels end with their groups, whatever the sizes are", "[host]") {
+  HostDevice device(0);
+  test_divisions(*find_family("blocked"), device, "f32", 2);
+  test_divisions(*find_family("naive_mnk"), device, "bf16", 1);
+}
+
+TEST_CASE("GPU kernels end with their groups, whatever the sizes are", "[gpu][groups]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  for (const std::string_view name : {"naive_1d", "simt", "mma", "wgmma"}) {
+    for (const char* const types : {"bf16", "e4m3->bf16", "f32"}) {
+      const Problem any = parsed("types=" + std::string(types) +
+                                 " layout=nt m=160 n=136 k=72 batch=5 group_kind=rows");
+      if (!configs_of(*find_family(name), any, device->limits()).empty()) {
+        test_divisions(*find_family(name), *device, types, name == "wgmma" ? 16 : 4);
+      }
+    }
+  }
+}
+
+}  // namespace tunedgemm::internal
