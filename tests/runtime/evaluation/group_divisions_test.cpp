@@ -1,6 +1,6 @@
-// Divisions of rows and of K into groups at which kernels of others failed: groups with any number
-// of rows up to a tile and one more, no rows at all, one row, all rows in one group. The rows beside
-// a group must stay as they are, byte by byte.
+// Divisions of rows and of K into groups at which other kernels failed: any number of rows up to a
+// tile and one more, no rows at all, one row, all rows in one group. The rows beside a group must
+// stay as they are.
 
 #include <algorithm>
 #include <iostream>
