@@ -30,15 +30,8 @@ std::optional<std::int64_t> Tiling::blocks() const {
 }
 
 Tiling tiling(const Problem& problem, int block_m, int block_n, int split_k) {
-  const std::int64_t tiles_m = ceil_divide(problem.m, block_m);
-  const std::int64_t tiles_n = ceil_divide(problem.n, block_n);
-  if (!groups_rows(problem)) {
-    return {tiles_m, tiles_n, problem.batch, split_k};
-  }
-  const std::int64_t most = shares_rows(problem)
-                                ? (problem.m + problem.batch * (block_m - 1)) / block_m
-                                : problem.batch * tiles_m;
-  return {std::max<std::int64_t>(most, 1), tiles_n, 1, split_k};
+  return {most_tile_rows(problem.group_kind, problem.batch, problem.m, block_m),
+          ceil_divide(problem.n, block_n), groups_rows(problem) ? 1 : problem.batch, split_k};
 }
 
 std::int64_t split_workspace_bytes(const Tiling& tiling, std::int64_t partial_tile_bytes) {

@@ -46,4 +46,25 @@ TUNEDGEMM_CONSTEXPR GroupRange range_of_group(GroupKind kind, const int* numbers
   return {begin, end < begin ? begin : end};
 }
 
+/// The rows of a batch index: all, unless rows are grouped.
+TUNEDGEMM_CONSTEXPR GroupRange rows_of_group(GroupKind kind, const int* numbers, long long group,
+                                             long long m) {
+  return groups_rows(kind) ? range_of_group(kind, numbers, group, m) : GroupRange{0, m};
+}
+/// The elements along K of a batch index: all, unless K is grouped.
+TUNEDGEMM_CONSTEXPR GroupRange depth_of_group(GroupKind kind, const int* numbers, long long group,
+                                              long long k) {
+  return kind == GroupKind::kDepth ? range_of_group(kind, numbers, group, k) : GroupRange{0, k};
+}
+
+/// The rows of tiles of a batch index. If rows are grouped, the most that all groups may need
+/// together, since each may have a partial tile.
+TUNEDGEMM_CONSTEXPR long long most_tile_rows(GroupKind kind, long long groups, long long m,
+                                             int block_m) {
+  const long long tiles = (m + block_m - 1) / block_m;
+  return shares_rows(kind)            ? (m + groups * (block_m - 1)) / block_m
+         : kind == GroupKind::kCounts ? groups * tiles
+                                      : tiles;
+}
+
 }  // namespace tunedgemm::internal

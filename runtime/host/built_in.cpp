@@ -249,16 +249,6 @@ long long blocks(long long extent, long long block) {
   return (extent + block - 1) / block;
 }
 
-GroupRange rows_of(GroupKind kind, const Arguments& arguments, long long batch) {
-  const bool all = kind == GroupKind::kNone || kind == GroupKind::kDepth;
-  return all ? GroupRange{0, arguments.m}
-             : range_of_group(kind, arguments.groups, batch, arguments.m);
-}
-GroupRange depth_of(GroupKind kind, const Arguments& arguments, long long batch) {
-  return kind == GroupKind::kDepth ? range_of_group(kind, arguments.groups, batch, arguments.k)
-                                   : GroupRange{0, arguments.k};
-}
-
 template <class Accumulator>
 void run(const void* kernel, const Arguments& arguments, const Team& team) {
   constexpr int kTileN = kTileBytes / static_cast<int>(sizeof(Accumulator));
@@ -274,8 +264,9 @@ void run(const void* kernel, const Arguments& arguments, const Team& team) {
   const long long jobs = arguments.batch * jobs_m * jobs_n;
   for (long long job = team.rank; job < jobs; job += team.size) {
     const long long batch = job / (jobs_m * jobs_n);
-    const GroupRange rows = rows_of(problem.group_kind, arguments, batch);
-    const GroupRange depth_range = depth_of(problem.group_kind, arguments, batch);
+    const GroupRange rows = rows_of_group(problem.group_kind, arguments.groups, batch, arguments.m);
+    const GroupRange depth_range =
+        depth_of_group(problem.group_kind, arguments.groups, batch, arguments.k);
     const long long m0 = rows.begin + job / jobs_n % jobs_m * kBlockM;
     if (m0 >= rows.end) {
       continue;

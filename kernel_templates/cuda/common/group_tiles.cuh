@@ -13,13 +13,7 @@ __device__ __forceinline__ int tiles_along(long long extent, int block) {
 // The rows of tiles of a batch index or of all groups.
 template <int kBlockM>
 __device__ __forceinline__ int tile_rows(const Arguments& arguments) {
-  if constexpr (shares_rows(kGroupKind)) {
-    return static_cast<int>((arguments.m + arguments.batch * (kBlockM - 1)) / kBlockM);
-  } else if constexpr (kGroupKind == GroupKind::kCounts) {
-    return static_cast<int>(arguments.batch) * tiles_along(arguments.m, kBlockM);
-  } else {
-    return tiles_along(arguments.m, kBlockM);
-  }
+  return static_cast<int>(most_tile_rows(kGroupKind, arguments.batch, arguments.m, kBlockM));
 }
 __device__ __forceinline__ long long tiled_batch(const Arguments& arguments) {
   return kGroupsRows ? 1 : arguments.batch;

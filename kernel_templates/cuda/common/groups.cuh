@@ -16,17 +16,11 @@ constexpr bool kGroupsDepth = kGroupKind == GroupKind::kDepth;
 
 // The rows of op(A), C and D.
 TUNEDGEMM_DEVICE_INLINE GroupRange rows_of(const Arguments& arguments, long long batch_index) {
-  if constexpr (kGroupsRows) {
-    return range_of_group(kGroupKind, arguments.groups, batch_index, arguments.m);
-  }
-  return {0, arguments.m};
+  return rows_of_group(kGroupKind, arguments.groups, batch_index, arguments.m);
 }
 // The columns of op(A) and rows of op(B).
 TUNEDGEMM_DEVICE_INLINE GroupRange depth_of(const Arguments& arguments, long long batch_index) {
-  if constexpr (kGroupsDepth) {
-    return range_of_group(kGroupKind, arguments.groups, batch_index, arguments.k);
-  }
-  return {0, arguments.k};
+  return depth_of_group(kGroupKind, arguments.groups, batch_index, arguments.k);
 }
 
 // The rows of D of all batch indices, counted together, and the position of one of them. A row that
