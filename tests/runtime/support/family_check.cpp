@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -95,8 +95,8 @@ class ThreadMemory {
     if (!block_ || block_->size_bytes() < verified.layout.bytes) {
       block_ = device_.allocate(verified.layout.bytes);
     }
-    const std::vector<int>& numbers = verified.group_numbers;
-    std::memcpy(base + verified.layout.groups, numbers.data(), numbers.size() * sizeof(int));
+    std::ranges::copy(std::as_bytes(std::span(verified.group_numbers)),
+                      base + verified.layout.groups);
     device_.copy_to_device(block_->data(), base, verified.layout.bytes);
   }
 
