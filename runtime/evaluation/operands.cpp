@@ -21,6 +21,7 @@ constexpr std::int64_t kMostAlignment = 16;
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
+constexpr std::int64_t kLargestGroup = 4;  // times as large as the others, of skewed groups
 // Elements from a scale to the next one, if there are gaps: more than 1, so that a kernel that
 // ignores the stride computes a wrong result.
 constexpr std::int64_t kScaleStride = 2;
@@ -122,8 +123,9 @@ std::int64_t bias_elements(const Problem& problem) {
   return length + (problem.batch - 1) * bias_batch_stride(problem);
 }
 
-// Divides `extent` into the groups, or gives each a part of its own `extent`. Of the uneven ones a
-// quarter are empty, and some are as large as possible; some ranges have a gap before them.
+// Divides `extent` into the groups, or gives each a part of its own `extent`, in the ways of
+// GroupSizes. Of the uneven groups a quarter are empty, and some are as large as possible; some
+// ranges have a gap before them.
 std::vector<int> group_numbers_for(const Problem& problem, std::uint64_t seed) {
   if (problem.group_kind == GroupKind::kNone) {
     return {};
@@ -152,12 +154,19 @@ std::vector<int> group_numbers_for(const Problem& problem, std::uint64_t seed) {
     add(begin, begin + rows);
     end = are_counts ? 0 : begin + rows;
   }
-  const auto even = [&](std::int64_t groups) {
-    return shares_depth(problem) ? extent * groups / problem.batch
-                                 : std::min(extent, usual_rows(problem) * groups);
-  };
-  for (std::int64_t group = 0; group < problem.batch; ++group) {
-    add(even(group), even(are_counts ? 1 : group + 1));
+  const std::int64_t rows = shares_depth(problem) ? extent : usual_rows(problem) * problem.batch;
+  const std::int64_t total = are_counts ? rows : std::min(extent, rows);
+  for (const std::int64_t largest : {std::int64_t{1}, kLargestGroup}) {
+    const auto weight = [&](std::int64_t groups) {
+      return groups + (groups + 3) / 4 * (largest - 1);
+    };
+    const auto end_of = [&](std::int64_t groups) {
+      return total * weight(groups) / weight(problem.batch);
+    };
+    for (std::int64_t group = 0; group < problem.batch; ++group) {
+      const std::int64_t before = are_counts ? end_of(group) : 0;
+      add(end_of(group) - before, std::min(end_of(group + 1) - before, extent));
+    }
   }
   return numbers;
 }
@@ -192,7 +201,7 @@ OperandLayout operand_layout(const Problem& problem) {
     layout.scale_b = place_scales(scales_of_b(problem));
   }
   if (problem.group_kind != GroupKind::kNone) {
-    layout.groups = place(2 * group_bytes(problem), sizeof(int), kInputGuardBytes);
+    layout.groups = place(kGroupSizes * group_bytes(problem), sizeof(int), kInputGuardBytes);
   }
   layout.d_region = round_up(end, kOperandAlignment);
   layout.d =
@@ -229,8 +238,8 @@ Arguments VerifiedProblem::arguments(std::byte* base, GroupSizes sizes) const {
   arguments.bias = problem.bias == Bias::kNone ? nullptr : base + layout.bias;
   arguments.d = base + layout.d;
   if (problem.group_kind != GroupKind::kNone) {
-    const std::size_t skipped = sizes == GroupSizes::kEven ? group_numbers.size() / 2 : 0;
-    arguments.groups = groups_of(problem, base, layout).numbers + skipped;
+    arguments.groups = groups_of(problem, base, layout).numbers +
+                       static_cast<std::size_t>(sizes) * group_numbers.size() / kGroupSizes;
   }
   arguments.alpha = scalars.alpha;
   arguments.beta = scalars.beta;

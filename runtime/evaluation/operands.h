@@ -34,9 +34,11 @@ struct OperandLayout {
 /// D.
 OperandLayout operand_layout(const Problem& problem);
 
-/// The groups of a grouped product: of all sizes, also empty ones, for the verification, or equal
-/// ones, for which problems are tuned.
-enum class GroupSizes { kUneven, kEven };
+/// The groups of a grouped product: of all sizes, also empty ones, for the verification. Problems
+/// are tuned for the mean time of equal groups and of skewed ones, where every fourth group is four
+/// times as large as the others, so that no kernel wins that only suits full tiles.
+enum class GroupSizes { kUneven, kEqual, kSkewed };
+constexpr int kGroupSizes = 3;
 
 /// A verified multiplication: the problem, its scalars and the seed of its inputs. The members
 /// create tasks for a Verifier (verifier.h); operands begin at `base`.
@@ -45,7 +47,7 @@ struct VerifiedProblem {
   Scalars scalars;
   std::uint64_t seed = 0;
   OperandLayout layout;
-  /// The numbers of uneven groups, then those of even ones; for the memory at layout.groups.
+  /// The numbers of groups of all GroupSizes, one after the other; for the memory at layout.groups.
   std::vector<int> group_numbers;
 
   VerifiedProblem(const Problem& canonical_problem, std::uint64_t input_seed);

@@ -204,8 +204,11 @@ TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Laun
   timed.kernel = &kernel;
   timed.launch = launch;
   timed.launch_regime = verified_.problem.launch_regime;
-  for (std::int64_t index = 0; index < sets_; ++index) {
-    timed.rotation.push_back(arguments(index, GroupSizes::kEven));
+  const bool is_grouped = !verified_.group_numbers.empty();
+  const std::int64_t turns = is_grouped && sets_ % 2 == 1 ? 2 : 1;
+  for (std::int64_t index = 0; index < turns * sets_; ++index) {
+    timed.rotation.push_back(
+        arguments(index % sets_, index % 2 == 0 ? GroupSizes::kEqual : GroupSizes::kSkewed));
   }
   return timed;
 }
@@ -213,6 +216,9 @@ TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Laun
 std::variant<double, Rejection> TrialRunner::sample_or_throw(TimedLaunch& timed, int launches) {
   if (!is_filled_) {
     fill_operands();
+  }
+  if (!verified_.group_numbers.empty()) {
+    launches += launches % 2;  // as many with equal groups as with skewed ones
   }
   // A larger workspace may have replaced the workspace for which `timed` was prepared.
   void* const workspace = workspace_ ? workspace_->data() : nullptr;

@@ -1,13 +1,22 @@
 #pragma once
 
-// Short forms for instantiating one config of a family.
+// Short forms for a problem and for instantiating one config of a family.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernel_templates/family.h"
+#include "kernel_templates/problem/problem_grammar.h"
 
 namespace tunedgemm::internal {
+
+/// "types=bf16 layout=nt m=16 n=4096 k=1024", canonical. Throws if the text is wrong.
+inline CanonicalProblem problem_of(std::string_view text) {
+  Problem written = default_problem();
+  read_text(text, written);
+  return canonical(completed(written));
+}
 
 /// Throws if the family refuses the config.
 inline Instance instance_of(const Family& family, const Problem& problem, const Config& config,

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel_templates/problem/problem_grammar.h"
+#include "runtime/evaluation/operands.h"
 #include "runtime/host/host_device.h"
 #include "tests/runtime/support/family_check.h"
 #include "tests/support/catch.h"
@@ -20,12 +20,6 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr int kGroups = 5;
-
-Problem parsed(const std::string& text) {
-  Problem written = default_problem();
-  read_text(text, written);
-  return canonical(completed(written));
-}
 
 // Sizes of the groups, whose sum is at most `extent`.
 std::vector<std::vector<int>> sizes_of_groups(int extent, int tile) {
@@ -66,8 +60,8 @@ void test_divisions(const Family& family, Device& device, std::string_view types
   for (const char* const kind :
        {"rows layout=nt m=160 n=136 k=72", "ranges layout=nt m=160 n=136 k=72",
         "counts layout=nt m=160 n=136 k=72", "k layout=tn m=72 n=136 k=160"}) {
-    const Problem problem = parsed("types=" + std::string(types) +
-                                   " batch=" + std::to_string(kGroups) + " group_kind=" + kind);
+    const Problem problem = problem_of("types=" + std::string(types) +
+                                       " batch=" + std::to_string(kGroups) + " group_kind=" + kind);
     std::vector<Config> configs = configs_of(family, problem, device.limits());
     REQUIRE_FALSE(configs.empty());
     std::shuffle(configs.begin(), configs.end(), random);
@@ -86,7 +80,27 @@ void test_divisions(const Family& family, Device& device, std::string_view types
   CHECK(report.failed == 0);
 }
 
+// The numbers of a division for which the problem is checked or tuned.
+std::vector<int> numbers_in(const std::string& problem, GroupSizes sizes) {
+  const std::vector<int> all = VerifiedProblem(problem_of(problem), test_seed()).group_numbers;
+  const auto begin = all.begin() + static_cast<int>(sizes) * std::ssize(all) / kGroupSizes;
+  return {begin, begin + std::ssize(all) / kGroupSizes};
+}
+
 }  // namespace
+
+TEST_CASE("Problems are tuned for equal groups and for one in four that is four times as large") {
+  const std::string rows = "types=f32 n=8 k=8 batch=8 group_kind=rows m=56",
+                    counts = "types=f32 n=8 k=8 batch=4 m=28 rows_per_group=8 group_kind=counts",
+                    ranges = "types=f32 n=8 k=8 batch=4 m=28 group_kind=ranges",
+                    depth = "types=f32 n=8 m=8 batch=4 k=28 group_kind=k";
+  CHECK(numbers_in(rows, GroupSizes::kEqual) == std::vector{7, 14, 21, 28, 35, 42, 49, 56});
+  CHECK(numbers_in(rows, GroupSizes::kSkewed) == std::vector{16, 20, 24, 28, 44, 48, 52, 56});
+  CHECK(numbers_in(counts, GroupSizes::kEqual) == std::vector{8, 8, 8, 8});
+  CHECK(numbers_in(counts, GroupSizes::kSkewed) == std::vector{18, 4, 5, 5});
+  CHECK(numbers_in(ranges, GroupSizes::kSkewed) == std::vector{0, 16, 16, 20, 20, 24, 24, 28});
+  CHECK(numbers_in(depth, GroupSizes::kSkewed) == std::vector{16, 20, 24, 28});
+}
 
 TEST_CASE("Host kernels end with their groups, whatever the sizes are", "[host]") {
   HostDevice device(0);
@@ -98,8 +112,8 @@ TEST_CASE("GPU kernels end with their groups, whatever the sizes are", "[gpu][gr
   TUNEDGEMM_OPEN_TEST_GPU(device);
   for (const std::string_view name : {"naive_1d", "simt", "mma", "wgmma"}) {
     for (const char* const types : {"bf16", "e4m3->bf16", "f32"}) {
-      const Problem any = parsed("types=" + std::string(types) +
-                                 " layout=nt m=160 n=136 k=72 batch=5 group_kind=rows");
+      const Problem any = problem_of("types=" + std::string(types) +
+                                     " layout=nt m=160 n=136 k=72 batch=5 group_kind=rows");
       if (!configs_of(*find_family(name), any, device->limits()).empty()) {
         test_divisions(*find_family(name), *device, types, name == "wgmma" ? 16 : 4);
       }
