@@ -116,6 +116,20 @@ struct Chain {
   std::vector<std::uint16_t> first;
 };
 
+// How many of a thousand launches wrote other bits than the first.
+int different_launches(Device& device, const Loaded& loaded, const Arguments& arguments,
+                       std::int64_t d_bytes) {
+  std::vector<char> first(static_cast<std::size_t>(d_bytes)), again(first.size());
+  int different = 0;
+  for (int time = 0; time < 1000; ++time) {
+    REQUIRE(loaded.kernel->run(loaded.launch, arguments, device.own_stream()) == 0);
+    device.synchronize(device.own_stream());
+    device.copy_to_host((time == 0 ? first : again).data(), arguments.d, d_bytes);
+    different += time > 0 && std::memcmp(first.data(), again.data(), first.size()) != 0;
+  }
+  return different;
+}
+
 }  // namespace
 
 TEST_CASE("Kernels that start early see what the kernels before them wrote", "[gpu][wgmma]") {
@@ -209,48 +223,46 @@ TEST_CASE("GPC-aware kernels and others run one after the other on one workspace
 
 TEST_CASE("The same launch gives the same bits a thousand times", "[gpu]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
-  constexpr int kTimes = 1000;
   const Device::Current current(*device);
-  const Problem problem = f16_problem(304, 264, 1000);
+  constexpr std::int64_t kDElements = 304 * 264;
+  const std::vector<int> ends{1, 131, 131, 304};
   std::mt19937 random(20261121);
-  std::vector<std::uint16_t> operands(static_cast<std::size_t>(304 * 1000 + 1000 * 264));
+  std::vector<std::uint16_t> operands(304 * 1000 + 1000 * 264 * ends.size());
   for (std::uint16_t& element : operands) {  // in [0.5, 1), with either sign
     element = static_cast<std::uint16_t>((random() & 0x83ff) | 0x3800);
   }
   const auto inputs = device->allocate(static_cast<std::int64_t>(operands.size()) * 2);
   device->copy_to_device(inputs->data(), operands.data(), inputs->size_bytes());
-  const auto d = device->allocate(304 * 264 * 2);
-  const StreamHandle stream = device->own_stream();
-  for (const Family* family : families("cuda")) {
-    const std::vector<Config> configs = configs_of(*family, problem, device->limits());
-    for (std::size_t index = 0; index < configs.size(); index += configs.size() / 3 + 1) {
-      for (const int split_k : {1, 4}) {
-        Config config = configs[index];
-        if (split_k > 1) {
-          if (!config.find("split_k")) {
+  const auto groups = device->allocate(static_cast<std::int64_t>(ends.size() * sizeof(int)));
+  device->copy_to_device(groups->data(), ends.data(), groups->size_bytes());
+  const auto d = device->allocate(kDElements * 2);
+  for (const char* const text :
+       {"types=f16 m=304 n=264 k=1000", "types=f16 m=304 n=264 k=1000 batch=4 group_kind=rows"}) {
+    const Problem problem = problem_of(text);
+    for (const Family* family : families("cuda")) {
+      const std::vector<Config> configs = configs_of(*family, problem, device->limits());
+      for (std::size_t index = 0; index < configs.size(); index += configs.size() / 3 + 1) {
+        for (const int split_k : {1, 4}) {
+          Config config = configs[index];
+          if (split_k > 1) {
+            if (!config.find("split_k")) {
+              continue;
+            }
+            config.set("split_k", split_k);
+          }
+          if (!refusal(*family, problem, config, device->limits()).empty()) {
             continue;
           }
-          config.set("split_k", split_k);
+          INFO(family->name() << " " << to_text(config));
+          const Loaded loaded(*device, problem, *family, config);
+          Arguments arguments = arguments_of(problem);
+          arguments.a = inputs->data();
+          arguments.b = static_cast<const char*>(inputs->data()) + 304 * 1000 * 2;
+          arguments.d = d->data();
+          arguments.groups = static_cast<const int*>(groups->data());
+          arguments.workspace = loaded.workspace ? loaded.workspace->data() : nullptr;
+          CHECK(different_launches(*device, loaded, arguments, kDElements * 2) == 0);
         }
-        if (!refusal(*family, problem, config, device->limits()).empty()) {
-          continue;
-        }
-        INFO(family->name() << " " << to_text(config));
-        const Loaded loaded(*device, problem, *family, config);
-        Arguments arguments = arguments_of(problem);
-        arguments.a = inputs->data();
-        arguments.b = static_cast<const char*>(inputs->data()) + 304 * 1000 * 2;
-        arguments.d = d->data();
-        arguments.workspace = loaded.workspace ? loaded.workspace->data() : nullptr;
-        std::vector<char> first(static_cast<std::size_t>(d->size_bytes())), again(first.size());
-        int different = 0;
-        for (int time = 0; time < kTimes; ++time) {
-          REQUIRE(loaded.kernel->run(loaded.launch, arguments, stream) == 0);
-          device->synchronize(stream);
-          device->copy_to_host((time == 0 ? first : again).data(), d->data(), d->size_bytes());
-          different += time > 0 && std::memcmp(first.data(), again.data(), first.size()) != 0;
-        }
-        CHECK(different == 0);
       }
     }
   }

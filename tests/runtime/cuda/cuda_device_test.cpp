@@ -15,6 +15,7 @@
 #include "tests/runtime/support/captured_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/device_fixture.h"
+#include "tests/support/instances.h"
 #include "tests/support/memory_store.h"
 #include "tuner/statistics.h"
 
@@ -215,10 +216,12 @@ TEST_CASE("the clock of a GPU's SMs is counted by the SMs", "[gpu]") {
 TEST_CASE("matrices beyond 2^31 elements are multiplied correctly", "[gpu][slow]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   const std::unique_ptr<Store> store = memory_store();
-  for (const auto& [m, n, k] :
-       {std::array{66000, 40, 33000}, std::array{40, 33000, 66000}, std::array{66000, 33000, 24}}) {
-    const CanonicalProblem problem =
-        canonical(make_problem(m, n, k, DataType::kF32, DataType::kF32, DataType::kF32));
+  for (const char* const text :
+       {"types=f32 m=66000 n=40 k=33000", "types=f32 m=40 n=33000 k=66000",
+        "types=f32 m=66000 n=33000 k=24",
+        "types=bf16 layout=nt m=66000 n=4104 k=33000 batch=32 group_kind=rows",
+        "types=bf16 layout=tn m=33000 n=4104 k=66000 batch=32 group_kind=k"}) {
+    const CanonicalProblem problem = problem_of(text);
     DeviceEvaluator evaluator(*device, *store, problem);
     for (const Family* family : families("cuda")) {
       const std::vector<Instance> legal = family->candidates(problem, device->limits());
