@@ -91,42 +91,24 @@ __device__ __forceinline__ void tma_load_multicast(unsigned to, const TensorBox&
         : "memory");
   }
 }
-// The same for a box of a ragged matrix.
+// The same for a box of a ragged matrix, without a priority.
 __device__ __forceinline__ void tma_load(unsigned to, const RaggedBox& from, unsigned barrier,
-                                         const CacheHint& hint) {
-  if (hint.priority == EvictionPriority::kFirst) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
-        " [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
-        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent), "r"(from.end),
-        "l"(hint.policy)
-        : "memory");
-  } else {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
-        "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
-        "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent), "r"(from.end)
-        : "memory");
-  }
+                                         const CacheHint&) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+      "l"(&from.map), "r"(barrier), "r"(from.x), "r"(from.y()), "r"(kRaggedExtent), "r"(from.end)
+      : "memory");
 }
 __device__ __forceinline__ void tma_load_multicast(unsigned to, const RaggedBox& from,
                                                    unsigned barrier, unsigned short multicast_mask,
-                                                   const CacheHint& hint) {
-  if (hint.priority == EvictionPriority::kFirst) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
-        ".multicast::cluster.L2::cache_hint [%0], [%1, {%4, %5, %6, %7}], [%2], %3, %8;" ::"r"(to),
-        "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y()),
-        "r"(kRaggedExtent), "r"(from.end), "l"(hint.policy)
-        : "memory");
-  } else {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
-        ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to),
-        "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y()),
-        "r"(kRaggedExtent), "r"(from.end)
-        : "memory");
-  }
+                                                   const CacheHint&) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to),
+      "l"(&from.map), "r"(barrier), "h"(multicast_mask), "r"(from.x), "r"(from.y()),
+      "r"(kRaggedExtent), "r"(from.end)
+      : "memory");
 }
 // cp.async.bulk.prefetch.tensor: brings a box to the L2 cache.
 __device__ __forceinline__ void tma_prefetch(const TensorBox& from) {
@@ -152,22 +134,13 @@ __device__ __forceinline__ void tma_store(const TensorBox& to, unsigned from,
   }
 }
 
-// The same for a box of a ragged matrix.
-__device__ __forceinline__ void tma_store(const RaggedBox& to, unsigned from,
-                                          const CacheHint& hint) {
-  if (hint.priority == EvictionPriority::kFirst) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group.L2::cache_hint "
-        "[%0, {%2, %3, %4, %5}], [%1], %6;" ::"l"(&to.map),
-        "r"(from), "r"(to.x), "r"(to.y()), "r"(kRaggedExtent), "r"(to.end), "l"(hint.policy)
-        : "memory");
-  } else {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group "
-        "[%0, {%2, %3, %4, %5}], [%1];" ::"l"(&to.map),
-        "r"(from), "r"(to.x), "r"(to.y()), "r"(kRaggedExtent), "r"(to.end)
-        : "memory");
-  }
+// The same for a box of a ragged matrix, without a priority.
+__device__ __forceinline__ void tma_store(const RaggedBox& to, unsigned from, const CacheHint&) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group "
+      "[%0, {%2, %3, %4, %5}], [%1];" ::"l"(&to.map),
+      "r"(from), "r"(to.x), "r"(to.y()), "r"(kRaggedExtent), "r"(to.end)
+      : "memory");
 }
 
 // fence.proxy.async: makes this thread's earlier writes to shared memory visible to TMA copies and
