@@ -23,6 +23,7 @@ ROUNDS = 21
 def calls_of(a: torch.Tensor, bias: torch.Tensor) -> dict[str, Callable[[], object]]:
     """The timed calls, by name."""
     out, plan, operators = torch.empty_like(a), tunedgemm.plan(a, a), torch.ops.tunedgemm
+    ends, matrix = torch.tensor([len(a)], dtype=torch.int32, device=a.device), a.unsqueeze(0)
     return {
         "torch.mm": lambda: torch.mm(a, a),
         "torch.ops.tunedgemm.mm": lambda: operators.mm.default(a, a),
@@ -32,6 +33,11 @@ def calls_of(a: torch.Tensor, bias: torch.Tensor) -> dict[str, Callable[[], obje
         "torch.nn.functional.linear": lambda: torch.nn.functional.linear(a, a, bias),
         "torch.ops.tunedgemm.linear": lambda: operators.linear.default(a, a, bias),
         "torch.ops.tunedgemm.linear.no_grad": lambda: operators.linear.no_grad(a, a, bias),
+        "torch._grouped_mm": lambda: torch._grouped_mm(a, matrix, offs=ends),
+        "torch.ops.tunedgemm.grouped_mm": lambda: operators.grouped_mm.default(a, matrix, ends),
+        "torch.ops.tunedgemm.grouped_mm.no_grad": lambda: operators.grouped_mm.no_grad(
+            a, matrix, ends
+        ),
         "tunedgemm.matmul": lambda: tunedgemm.matmul(a, a),
         "tunedgemm.matmul, out": lambda: tunedgemm.matmul(a, a, out=out),
         "plan.run, out": lambda: plan.run(a, a, out=out),
