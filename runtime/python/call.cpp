@@ -24,6 +24,10 @@ std::int64_t batch_of(const View& view) {
   return view.dimensions == 3 ? view.size(0) : 1;
 }
 
+bool shares_rows(const Grouping& grouping) {
+  return grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS || grouping.kind == TUNEDGEMM_GROUP_KIND_RANGES;
+}
+
 // The number of products, for which a batch of one is repeated.
 std::int64_t products_of(const View& a, const View& b, const Grouping& grouping) {
   if (grouping.kind != TUNEDGEMM_GROUP_KIND_NONE) {
@@ -160,7 +164,7 @@ void set_matrices(const View& a, const View& b, const View& d, const Grouping& g
   const Matrix left = matrix_of(a, products), right = matrix_of(b, products);
   check_dimensions(d);
   check_extents(d, m, n);
-  const bool shares_d = grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS;
+  const bool shares_d = shares_rows(grouping);
   if ((!shares_d && batch_of(d) != products) || d.dimensions != (is_batched ? 3 : 2)) {
     refuse(std::string(d.name) + " has the shape " + d.shape() + ", but there are " +
            std::to_string(products) + " products" +
@@ -248,39 +252,45 @@ void check_factors(const View& a, const View& b) {
   }
 }
 
-Grouping grouping_of(const View& a, const View& b, const View& numbers, bool are_counts) {
+Grouping grouping_of(const View& a, const View& b, const View& numbers, tunedgemm_group_kind kind) {
   const std::string name(numbers.name);
+  const bool are_counts = kind == TUNEDGEMM_GROUP_KIND_COUNTS;
+  const bool are_ranges = kind == TUNEDGEMM_GROUP_KIND_RANGES;
   check_device(numbers, a);
-  if (are_counts ? a.dimensions != 3 || b.dimensions != 3 : a.dimensions != 2) {
-    refuse(name + " divide " + (are_counts ? "batches a and b of 3" : "an a of 2") +
-           " dimensions, but the shape of " + std::string(a.name) + " is " + a.shape() +
-           " and that of " + std::string(b.name) + " is " + b.shape());
+  if (a.dimensions != (are_counts ? 3 : 2) || ((are_counts || are_ranges) && b.dimensions != 3)) {
+    refuse(name + " divide " +
+           (are_counts   ? "batches a and b of 3 dimensions"
+            : are_ranges ? "an a of 2 dimensions for a b of 3"
+                         : "an a of 2 dimensions") +
+           ", but the shape of " + std::string(a.name) + " is " + a.shape() + " and that of " +
+           std::string(b.name) + " is " + b.shape());
   }
   const bool is_along_k = b.dimensions == 2;
-  const std::int64_t given = numbers.dimensions == 1 ? numbers.size(0) : -1;
+  const int width = are_ranges ? 2 : 1;
+  const bool is_list = numbers.dimensions == width && (width == 1 || numbers.size(1) == width);
+  const std::int64_t given = is_list ? numbers.size(0) : -1;
   const std::int64_t count = is_along_k ? std::max<std::int64_t>(given, 0) : b.size(0);
-  const bool has_leading_zero = !are_counts && given == count + 1;
-  if ((given != count && !has_leading_zero) || (given > 1 && numbers.stride(0) != 1)) {
-    refuse(name + " has the shape " + numbers.shape() + "; it must be packed, with a number for " +
+  const bool has_leading_zero = kind == TUNEDGEMM_GROUP_KIND_ROWS && given == count + 1;
+  if ((given != count && !has_leading_zero) || (width == 2 && numbers.stride(1) != 1) ||
+      (given > 1 && numbers.stride(0) != width)) {
+    refuse(name + " has the shape " + numbers.shape() + "; it must be packed, with " +
+           (are_ranges ? "a begin and an end" : "a number") + " for each " +
            (is_along_k
-                ? "each group"
-                : "each of the " + std::to_string(count) + " matrices of " + std::string(b.name)));
+                ? "group"
+                : "of the " + std::to_string(count) + " matrices of " + std::string(b.name)));
   }
   if (are_counts && a.size(0) != count) {
     refuse(std::string(a.name) + " has " + std::to_string(a.size(0)) + " matrices, but " +
            std::string(b.name) + " has " + std::to_string(count));
   }
-  return {.kind = are_counts   ? TUNEDGEMM_GROUP_KIND_COUNTS
-                  : is_along_k ? TUNEDGEMM_GROUP_KIND_K
-                               : TUNEDGEMM_GROUP_KIND_ROWS,
+  return {.kind = is_along_k ? TUNEDGEMM_GROUP_KIND_K : kind,
           .count = count,
           .numbers = static_cast<const std::int32_t*>(numbers.data) + (has_leading_zero ? 1 : 0)};
 }
 
 std::vector<std::int64_t> shape_of_result(const View& a, const View& b, const Grouping& grouping) {
   const bool are_matrices = a.dimensions == 2 && b.dimensions == 2;
-  if (grouping.kind == TUNEDGEMM_GROUP_KIND_NONE ? are_matrices
-                                                 : grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS) {
+  if (grouping.kind == TUNEDGEMM_GROUP_KIND_NONE ? are_matrices : shares_rows(grouping)) {
     return {a.rows(), b.columns()};
   }
   return {products_of(a, b, grouping), a.rows(), b.columns()};
@@ -325,8 +335,7 @@ Call call_of(const Operands& operands, const Scalars& scalars) {
   call.buffers.slope = static_cast<float>(scalars.slope);
   const auto scales_of = [&](const View* view, bool of_b) {
     const tunedgemm_problem& problem = call.problem;
-    const bool shares_rows = !of_b && grouping.kind == TUNEDGEMM_GROUP_KIND_ROWS;
-    const std::int64_t batch = shares_rows ? 1 : problem.batch;
+    const std::int64_t batch = !of_b && shares_rows(grouping) ? 1 : problem.batch;
     return view == nullptr
                ? std::nullopt
                : std::optional<Scales>({*view, of_b, of_b ? problem.n : problem.m, problem.k, batch,

@@ -50,10 +50,10 @@ struct Call {
 /// Throws std::invalid_argument unless a and b are matrices, or batches of them, and a has as many
 /// columns as b has rows.
 void check_factors(const View& a, const View& b);
-/// The groups that an array of int32 divides a and b into: if they are `counts`, numbers of rows of
-/// each a; else ends of the rows of a, or along K if b is one matrix. Throws std::invalid_argument
-/// if the shapes do not fit together. Precondition: check_factors().
-Grouping grouping_of(const View& a, const View& b, const View& numbers, bool are_counts);
+/// The groups that an array of int32 divides a and b into: COUNTS of the rows of each a, RANGES of
+/// the rows of a, or ROWS: their ends, which are along K if b is one matrix. Throws
+/// std::invalid_argument if the shapes do not fit together. Precondition: check_factors().
+Grouping grouping_of(const View& a, const View& b, const View& numbers, tunedgemm_group_kind kind);
 /// The shape of D: (M, N) or (batch, M, N). Precondition: check_factors().
 std::vector<std::int64_t> shape_of_result(const View& a, const View& b,
                                           const Grouping& grouping = {});

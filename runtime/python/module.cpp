@@ -32,11 +32,14 @@ using namespace nb::literals;
 namespace tunedgemm::python {
 namespace {
 
+enum class Unused { kAnyValues, kZero };
+
 /// The arguments of a call that are arrays. Except for a and b they may be None. A grouped product
-/// has ends or counts.
+/// has one of ends, counts and ranges.
 struct ArrayArguments {
   nb::handle a, b, out, c, bias, scale_a, scale_b;
-  nb::handle ends = Py_None, counts = Py_None;
+  nb::handle ends = Py_None, counts = Py_None, ranges = Py_None;
+  Unused unused = Unused::kAnyValues;  ///< elements of a new result that no group writes
 };
 
 /// A call whose arrays live as long as it.
@@ -92,13 +95,16 @@ class ArrayCall {
                             : std::optional<Array>(std::in_place, argument, object);
   }
 
-  // That is `counts`, or else `ends`.
   static std::optional<Array> groups_or_none(const ArrayArguments& arguments) {
-    const bool are_counts = !arguments.counts.is_none();
-    const nb::handle given = are_counts ? arguments.counts : arguments.ends;
-    return given.is_none() ? std::optional<Array>()
-                           : std::optional<Array>(std::in_place, are_counts ? "counts" : "ends",
-                                                  given, Array::Access::kRead, TUNEDGEMM_TYPE_S32);
+    for (const auto& [name, given] :
+         {std::pair("ends", arguments.ends), std::pair("counts", arguments.counts),
+          std::pair("ranges", arguments.ranges)}) {
+      if (!given.is_none()) {
+        return std::optional<Array>(std::in_place, name, given, Array::Access::kRead,
+                                    TUNEDGEMM_TYPE_S32);
+      }
+    }
+    return std::nullopt;
   }
 
   Grouping grouping() const {
@@ -106,7 +112,11 @@ class ArrayCall {
       return {};
     }
     check_factors(a_.view(), b_.view());
-    return grouping_of(a_.view(), b_.view(), groups_->view(), groups_->view().name == "counts");
+    const std::string_view name = groups_->view().name;
+    return grouping_of(a_.view(), b_.view(), groups_->view(),
+                       name == "counts"   ? TUNEDGEMM_GROUP_KIND_COUNTS
+                       : name == "ranges" ? TUNEDGEMM_GROUP_KIND_RANGES
+                                          : TUNEDGEMM_GROUP_KIND_ROWS);
   }
 
   nb::object given_or_new(const ArrayArguments& arguments, double beta,
@@ -120,8 +130,12 @@ class ArrayCall {
       refuse("beta is " + text.str() + ", so c or out must be given: the product is added to it");
     }
     check_factors(a_.view(), b_.view());
-    return a_.make(shape_of_result(a_.view(), b_.view(), grouping_),
-                   type.value_or(result_type(a_.view().type)));
+    nb::object made = a_.make(shape_of_result(a_.view(), b_.view(), grouping_),
+                              type.value_or(result_type(a_.view().type)));
+    if (arguments.unused == Unused::kZero) {
+      run_python([&] { made[nb::ellipsis()] = 0; });
+    }
+    return made;
   }
 
   Array a_, b_;
@@ -186,16 +200,22 @@ nb::object matmul(nb::handle a, nb::handle b, nb::handle bias, nb::handle activa
 }
 
 nb::object grouped_matmul(nb::handle a, nb::handle b, nb::handle ends, nb::handle counts,
-                          nb::handle bias, nb::handle activation, nb::handle out,
-                          nb::handle out_dtype, nb::handle c, nb::handle alpha, nb::handle beta,
-                          nb::handle scale_a, nb::handle scale_b, nb::handle slope,
-                          nb::handle numerics, nb::handle invariant, nb::handle sm_limit,
-                          nb::handle rows_per_group, nb::handle stream, nb::handle context) {
-  if (ends.is_none() == counts.is_none()) {
-    refuse(ends.is_none() ? "ends and counts are None; give one of the two"
-                          : "ends and counts are both given; give one of the two");
+                          nb::handle ranges, nb::handle bias, nb::handle activation, nb::handle out,
+                          nb::handle out_dtype, nb::handle zero_unused, nb::handle c,
+                          nb::handle alpha, nb::handle beta, nb::handle scale_a, nb::handle scale_b,
+                          nb::handle slope, nb::handle numerics, nb::handle invariant,
+                          nb::handle sm_limit, nb::handle rows_per_group, nb::handle stream,
+                          nb::handle context) {
+  if (const int given = !ends.is_none() + !counts.is_none() + !ranges.is_none(); given != 1) {
+    refuse(std::to_string(given) + " of ends, counts and ranges are given; give one");
   }
-  return multiply(ArrayCall({a, b, out, c, bias, scale_a, scale_b, ends, counts},
+  const Unused unused = flag_of("zero_unused", zero_unused) ? Unused::kZero : Unused::kAnyValues;
+  if (unused == Unused::kZero && (!out.is_none() || !stream.is_none())) {
+    refuse(
+        "zero_unused is for a new result on the current stream, but out or stream is given; zero "
+        "out before the call");
+  }
+  return multiply(ArrayCall({a, b, out, c, bias, scale_a, scale_b, ends, counts, ranges, unused},
                             scalars_of(activation, numerics, alpha, beta, slope, invariant,
                                        sm_limit, rows_per_group),
                             type_or_none(out_dtype)),
@@ -473,11 +493,11 @@ NB_MODULE(_core, module) {
              "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(),
              "invariant"_a.none(), "sm_limit"_a.none(), "stream"_a.none(), "context"_a.none());
   module.def("grouped_matmul", &grouped_matmul, "a"_a.none(), "b"_a.none(), "ends"_a.none(),
-             "counts"_a.none(), "bias"_a.none(), "activation"_a.none(), "out"_a.none(),
-             "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),
-             "scale_a"_a.none(), "scale_b"_a.none(), "slope"_a.none(), "numerics"_a.none(),
-             "invariant"_a.none(), "sm_limit"_a.none(), "rows_per_group"_a.none(),
-             "stream"_a.none(), "context"_a.none());
+             "counts"_a.none(), "ranges"_a.none(), "bias"_a.none(), "activation"_a.none(),
+             "out"_a.none(), "out_dtype"_a.none(), "zero_unused"_a.none(), "c"_a.none(),
+             "alpha"_a.none(), "beta"_a.none(), "scale_a"_a.none(), "scale_b"_a.none(),
+             "slope"_a.none(), "numerics"_a.none(), "invariant"_a.none(), "sm_limit"_a.none(),
+             "rows_per_group"_a.none(), "stream"_a.none(), "context"_a.none());
   module.def(
       "result_type",
       [](nb::handle dtype) {

@@ -369,7 +369,7 @@ class TorchCall {
     if (ends.dtype != the_torch.dtypes[TUNEDGEMM_TYPE_S32]) {
       fail("offs must have elements of int32; pass offs.to(torch.int32)");
     }
-    grouping_ = grouping_of(a_, b_, *as_it_is(ends), false);
+    grouping_ = grouping_of(a_, b_, *as_it_is(ends), TUNEDGEMM_GROUP_KIND_ROWS);
     if (ends.sizes[0] != grouping_.count) {  // in the gradients it would be a group
       fail("offs has " + std::to_string(ends.sizes[0]) + " numbers, but there are " +
            std::to_string(grouping_.count) + " groups; leave out the leading 0");

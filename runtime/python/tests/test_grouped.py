@@ -25,6 +25,15 @@ def draw(*shape, dtype="float32"):
     return RNG.uniform(-1, 1, shape).astype(getattr(ml_dtypes, dtype, dtype))
 
 
+RANGES = {
+    "gaps": [[1, 4], [4, 5], [7, 8], [10, 12]],
+    "in any order": [[9, 13], [0, 2], [6, 8], [3, 3]],
+    "empty groups": [[0, 0], [13, 13], [2, 9], [5, 4]],
+    "all rows": [[0, 3], [3, 6], [6, 9], [9, 13]],
+    "numbers outside": [[-9, 2], [3, 5], [20, 30], [8, 99]],
+}
+
+
 def numbers(values):
     return numpy.array(values, "int32")
 
@@ -51,6 +60,13 @@ def by_counts(a, b, counts, d):
     d = wide(d)
     for group, count in enumerate(counts):
         d[group, :count] = wide(a[group, :count]) @ wide(b[group])
+    return d
+
+
+def by_ranges(a, b, ranges, d):
+    d = wide(d)
+    for group, (begin, end) in enumerate(numpy.clip(ranges, 0, len(a))):
+        d[begin:end] = wide(a[begin:end]) @ wide(b[group])
     return d
 
 
@@ -84,6 +100,48 @@ def test_counts_of_rows(counts):
     tunedgemm.grouped_matmul(a, b, counts=numbers(counts), out=out)
     check(out, expected)
     assert tunedgemm.grouped_matmul(a, b, counts=numbers(counts)).shape == (G, M, N)
+
+
+@pytest.mark.parametrize("kind", RANGES)
+def test_ranges_of_rows(kind):
+    a, b, out = draw(M, K), draw(G, K, N), numpy.full((M, N), UNTOUCHED, "float32")
+    ranges = RANGES[kind]
+    expected = by_ranges(a, b, ranges, out)
+    assert tunedgemm.grouped_matmul(a, b, ranges=numbers(ranges), out=out) is out
+    check(out, expected)
+    assert ((out == UNTOUCHED) == (expected == UNTOUCHED)).all()
+    bias, rows = draw(G, N), draw(M, N)
+    given = numbers(ranges[:3])
+    d = tunedgemm.grouped_matmul(
+        a, b[:3], ranges=given, bias=bias[:3], activation="relu", out=rows.copy(), rows_per_group=2
+    )
+    ones = numpy.concatenate([a, numpy.ones((M, 1))], 1)
+    sums = by_ranges(ones, numpy.concatenate([b, bias[:, None]], 1), ranges[:3], rows)
+    unused = by_ranges(a, b, ranges[:3], numpy.full((M, N), UNTOUCHED)) == UNTOUCHED
+    check(d, numpy.where(unused, rows, numpy.maximum(sums, 0)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float8_e4m3fn"])
+def test_unused_rows_are_zero_if_asked_for(dtype):
+    a, b, right = draw(M, K, dtype=dtype), draw(G, K, N, dtype=dtype), draw(M, N, dtype=dtype)
+    counts = numbers([3, 0, 13, 1])
+    options = {"zero_unused": True, "out_dtype": "float32" if "float8" in dtype else None}
+    for _ in range(3):  # memory of earlier results comes back
+        for groups, expected in (
+            ({"ends": numbers(ENDS["a tail"])}, by_rows(a, b, ENDS["a tail"], numpy.zeros((M, N)))),
+            (
+                {"ranges": numbers(RANGES["gaps"])},
+                by_ranges(a, b, RANGES["gaps"], numpy.zeros((M, N))),
+            ),
+        ):
+            d = tunedgemm.grouped_matmul(a, b, **groups, **options)
+            check(d, expected, LIMITS.get(dtype, 1e-5))
+            assert not d[(expected == 0).all(1)].any()
+        batch = numpy.broadcast_to(a, (G, M, K))
+        d = tunedgemm.grouped_matmul(batch, b, counts=counts, **options)
+        check(d, by_counts(batch, b, counts, numpy.zeros((G, M, N))), LIMITS.get(dtype, 1e-5))
+        d = tunedgemm.grouped_matmul(a.T, right, numbers(ENDS["a tail"]), **options)
+        check(d, by_depth(a.T, right, ENDS["a tail"]), LIMITS.get(dtype, 1e-5))
 
 
 @pytest.mark.parametrize("kind", ENDS)
@@ -153,6 +211,9 @@ def test_nothing_is_multiplied():
     assert tunedgemm.grouped_matmul(draw(3, 4), draw(0, 4, 5), none).shape == (3, 5)
     assert tunedgemm.grouped_matmul(draw(3, 4), draw(4, 5), none).shape == (0, 3, 5)
     assert tunedgemm.grouped_matmul(draw(0, 4), draw(2, 4, 5), numbers([0, 0])).shape == (0, 5)
+    no_ranges = numbers(numpy.empty((0, 2)))
+    d = tunedgemm.grouped_matmul(draw(3, 4), draw(0, 4, 5), ranges=no_ranges, zero_unused=True)
+    assert d.shape == (3, 5) and not d.any()
     assert not tunedgemm.grouped_matmul(draw(3, 0), draw(0, 5), numbers([0, 0])).any()
 
 
@@ -172,6 +233,10 @@ def test_float8_has_a_scale_for_each_row_and_column():
     rows, columns = draw_scales(M, 1), draw_scales(G, 1, N)
     d = tunedgemm.grouped_matmul(a, b, numbers(ends), scale_a=rows, scale_b=columns, **options)
     for group, (i, j) in enumerate(parts(ends)):
+        check_scaled(d[i:j], (wide(a) * rows)[i:j], (wide(b) * columns)[group])
+    ranges = numbers(RANGES["gaps"])
+    d = tunedgemm.grouped_matmul(a, b, ranges=ranges, scale_a=rows, scale_b=columns, **options)
+    for group, (i, j) in enumerate(ranges):
         check_scaled(d[i:j], (wide(a) * rows)[i:j], (wide(b) * columns)[group])
     a, rows = draw(G, M, K, dtype="float8_e4m3fn"), draw_scales(G, M, 1)
     d = tunedgemm.grouped_matmul(
@@ -200,13 +265,31 @@ def test_float8_has_scales_of_blocks():
 
 
 A, B, FOUR_ENDS = draw(M, K), draw(G, K, N), numbers([1, 2, 3, 4])
+FOUR_RANGES, NOT_PACKED = numbers(RANGES["gaps"]), numpy.asfortranarray(numbers(RANGES["gaps"]))
 
 
 @pytest.mark.parametrize(
     "arguments,options,message",
     [
-        ((A, B), {}, "ends and counts are None; give one of the two"),
-        ((A, B, FOUR_ENDS), {"counts": FOUR_ENDS}, "ends and counts are both given"),
+        ((A, B), {}, "0 of ends, counts and ranges are given; give one"),
+        ((A, B, FOUR_ENDS), {"counts": FOUR_ENDS}, "2 of ends, counts and ranges are given"),
+        ((A, B, FOUR_ENDS), {"ranges": FOUR_RANGES}, "2 of ends, counts and ranges are given"),
+        ((A, B), {"counts": FOUR_ENDS, "ranges": FOUR_RANGES}, "2 of ends, counts and ranges are"),
+        ((A, B), {"ranges": FOUR_ENDS}, r"\(4\); .* packed, with a begin and an end for each of"),
+        ((A, B), {"ranges": FOUR_RANGES[:3]}, r"ranges has the shape \(3, 2\); it must be packed"),
+        ((A, B), {"ranges": FOUR_RANGES[:, :1]}, r"ranges has the shape \(4, 1\); it must be"),
+        ((A, B), {"ranges": NOT_PACKED}, r"ranges has the shape \(4, 2\); it must be packed"),
+        ((A, B), {"ranges": FOUR_RANGES[:, ::-1]}, r"the shape \(4, 2\); it must be packed"),
+        ((A, B), {"ranges": FOUR_RANGES.astype("int64")}, "ranges has elements of int64; pass an"),
+        ((A[None], B), {"ranges": FOUR_RANGES}, "ranges divide an a of 2 dimensions for a b of 3,"),
+        ((A, B[0]), {"ranges": FOUR_RANGES}, "ranges divide an a of 2 dimensions for a b of 3,"),
+        (
+            (A, B, FOUR_ENDS),
+            {"zero_unused": True, "out": draw(M, N)},
+            "zero_unused is for a new result .* out or stream is given; zero out before the call",
+        ),
+        ((A, B, FOUR_ENDS), {"zero_unused": True, "stream": 0}, "zero out before the call"),
+        ((A, B, FOUR_ENDS), {"zero_unused": "yes"}, "zero_unused is a str; give True or False"),
         (
             (A, B, FOUR_ENDS.astype("int64")),
             {},

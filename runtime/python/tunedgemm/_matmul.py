@@ -97,6 +97,7 @@ def grouped_matmul(
     ends: Any = None,
     *,
     counts: Any = None,
+    ranges: Any = None,
     bias: Any = None,
     activation: Activation | None = None,
     out: Any = None,
@@ -111,31 +112,35 @@ def grouped_matmul(
     invariant: bool = False,
     sm_limit: int = 0,
     rows_per_group: int | None = None,
+    zero_unused: bool = False,
     stream: int | None = None,
     context: Context | None = None,
 ) -> Any:
     """Multiplies G groups of different sizes in one launch, as the experts of a mixture do.
 
-    The shapes say what is divided, and `ends` or `counts` into which parts:
+    The shapes say what is divided, and one of `ends`, `counts` and `ranges` into which parts:
 
                            a           b           result
         ends of rows       (M, K)      (G, K, N)   (M, N)      rows [ends[g-1], ends[g]) by b[g]
         counts of rows     (G, M, K)   (G, K, N)   (G, M, N)   the first counts[g] rows by b[g]
+        ranges of rows     (M, K)      (G, K, N)   (M, N)      rows [begin, end) of g by b[g]
         ends along K       (M, K)      (K, N)      (G, M, N)   columns of a by the rows of b
 
-    ends, counts: int32, packed, (G,), on the device of a. The kernel reads them there, so they may
-        be results of earlier kernels, and change between the replays of a CUDA graph. The first
-        group begins at 0. Groups may be empty. Numbers outside the matrix count as its nearest end.
-        Ends of rows may also be (G + 1,), where the first one is 0.
+    ends, counts, ranges: int32, packed, (G,), for ranges (G, 2), on the device of a. The kernel
+        reads them there, so they may be results of earlier kernels, and change between the replays
+        of a CUDA graph. By ends, the first group begins at 0. Groups may be empty. Numbers outside
+        the matrix count as its nearest end. Ends of rows may also be (G + 1,), where the first one
+        is 0. Ranges are in any order with any gaps, but do not overlap.
     bias: (G, N), packed, of the result's type.
-    out: the result. Rows behind the last end, and behind the count of a group, are not written: in
-        a new array they have any values. An empty group along K gives act(beta * c + bias).
+    out: the result. Rows of no group are not written: in a new array they have any values, as in
+        PyTorch. An empty group along K gives act(beta * c + bias).
+    zero_unused: True: in a new array these rows are 0, since it is zeroed first.
     scale_a, scale_b: as for matmul(), for each group, such as (G, 1, N) for scale_b. scale_a is
-        that of all of a where groups divide its rows by ends, such as (M, 1). Groups along K have
+        that of all of a where ends or ranges divide its rows, such as (M, 1). Groups along K have
         scales of their own for rows and columns, (G, M, 1) and (G, 1, N), but scales of blocks are
         those of all of a and b.
     rows_per_group: the usual number of rows of a group, for which the kernel is tuned. None: M / G
-        for ends of rows, M for counts. It matters for the speed alone.
+        for ends and ranges of rows, M for counts. It matters for the speed alone.
 
     The other arguments are those of matmul(); c has the shape of the result.
 
@@ -146,10 +151,12 @@ def grouped_matmul(
         b,
         ends,
         counts,
+        ranges,
         bias,
         activation or "none",
         out,
         out_dtype,
+        zero_unused,
         c,
         alpha,
         beta,
@@ -193,7 +200,7 @@ def plan(
 
     policy: the way to a kernel without a winner: "tune", "tune_in_background", "compile", "stored"
         or "fail". "default": the context's.
-    name: the problem's name in the list of requests (`tunedgemm missing`).
+    name: the problem's name in the list of requests (`tunedgemm show missing`).
     accepted_loss: "tune" and "compile" use a stored kernel of another M if it is expected to take
         at most this share longer than the winner; 0.05 is 5 %.
 
