@@ -44,6 +44,14 @@ class PlotModelStep(DrawingTest):
         ):
             self.assertIn(text, svg)
 
+    def test_compares_tuned_experts_with_grouped_mm(self):
+        us = {"loop": 900, "grouped_mm": 300, "grouped_mm graph": 200, "tuned": 240}
+        rows = [{"tokens": 16, "us": us | {"tuned graph": 100}}]
+        result = self.draw(json.dumps(DOCUMENT | {"rows": rows}))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
+        self.assertIn("16 tokens: tuned 1.25, tuned graph 2.00", svg)
+
     def test_reports_wrong_files(self):
         for content in (
             "{",

@@ -5,7 +5,8 @@ tuned kernels.
     python3 tools/examples/python/model_step.py gpt2 --json gpt2.json
     plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg
 
-Each way to run the step is compared with the same way without this library. Needs matplotlib
+Each way to run the step is compared with the same way without this library, and "tuned" mixtures
+of experts with PyTorch's "grouped_mm". Needs matplotlib
 (Debian: python3-matplotlib)."""
 
 import json
@@ -16,14 +17,20 @@ from drawing import fail, load_pyplot, parse_command_line, save
 COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00")
 
 
+def baseline(way: str) -> str:
+    """The same way without this library; that way itself if it has none of it."""
+    way = way.split(" + ")[0]
+    return way.replace("tuned", "grouped_mm") if way.startswith("tuned") else way
+
+
 def read(path: pathlib.Path) -> dict:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         document["model"], document["blocks"], document["device"]
-        document["ways"] = [way for way in document["rows"][0]["us"] if " + " in way]
+        document["ways"] = [way for way in document["rows"][0]["us"] if baseline(way) != way]
         for row in document["rows"]:
             row["speedups"] = [
-                row["us"][way.split(" + ")[0]] / row["us"][way] for way in document["ways"]
+                row["us"][baseline(way)] / row["us"][way] for way in document["ways"]
             ]
             row["tokens"]
     except OSError as error:

@@ -39,12 +39,16 @@ def test_fp8_blocks():
     assert len(errors) == 2 and errors[0] < 2**-8 and errors[0] < errors[1] < 2**-4
 
 
-def test_model_step(tmp_path):
+@pytest.mark.parametrize(
+    "model,ways",
+    [("tiny", ["eager", "eager + patch"]), ("tiny_moe", ["loop", "grouped_mm", "tuned"])],
+)
+def test_model_step(tmp_path, model, ways):
     pytest.importorskip("torch", minversion="2.10")
-    pytest.importorskip("transformers")
+    pytest.importorskip("transformers", minversion="5" if model == "tiny_moe" else None)
     text = run(
         "model_step.py",
-        "tiny",
+        model,
         "--tokens",
         "1",
         "9",
@@ -53,9 +57,6 @@ def test_model_step(tmp_path):
         "--json",
         tmp_path / "tiny.json",
     )
-    assert "tiny, 9 tokens, us a step: eager" in text
+    assert f"{model}, 9 tokens, us a step: {ways[0]} " in text
     rows = json.loads((tmp_path / "tiny.json").read_text())["rows"]
-    assert [row["tokens"] for row in rows] == [1, 9] and rows[0]["us"].keys() == {
-        "eager",
-        "eager + patch",
-    }
+    assert [row["tokens"] for row in rows] == [1, 9] and list(rows[0]["us"]) == ways

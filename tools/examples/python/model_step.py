@@ -13,6 +13,15 @@ timed in turn, round by round, so that a change of the GPU's clock affects all o
     ... + patch               the same with tunedgemm.torch.patch(model)
     autotuned                 compiled with the option max_autotune_gemm
     autotuned + external      the same, with tunedgemm.torch.external_matmul timed beside torch.mm
+
+The ways of mixtures of experts (mixtral, qwen3_moe), which need transformers 5:
+
+    loop                      a product for each expert, plain
+    grouped_mm, ... graph     torch.nn.functional.grouped_mm: plain, in a CUDA graph
+    tuned, ... graph          torch.ops.tunedgemm.grouped_mm and tunedgemm.torch.patch(model)
+
+All of them send the tokens to the experts that the loop has chosen, because rounding decides
+between experts that are nearly tied. A way whose logits differ from the loop's is an error.
 """
 
 import argparse
@@ -52,8 +61,19 @@ MODELS = {
         num_hidden_layers=blocks,
         max_position_embeddings=8192,
     ),
+    # mistralai/Mixtral-8x7B and Qwen/Qwen3-30B-A3B: most numbers are the classes' defaults
+    "mixtral": lambda blocks: transformers.MixtralConfig(num_hidden_layers=blocks),
+    "qwen3_moe": lambda blocks: transformers.Qwen3MoeConfig(
+        num_hidden_layers=blocks, head_dim=128, norm_topk_prob=True
+    ),
+    "tiny_moe": lambda blocks: transformers.MixtralConfig(
+        num_hidden_layers=blocks, hidden_size=128, intermediate_size=96, vocab_size=1001
+    ),
 }
 ROUNDS = 15
+# The largest difference of two ways, in units of the spread of their results. A token that misses
+# one of its experts has a difference of about 1 behind the experts.
+LARGEST_DIFFERENCE = {torch.bfloat16: 0.25, torch.float32: 1e-3}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -61,13 +81,19 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--tokens", type=int, nargs="+", default=[1, 8, 64, 512, 4096], metavar="M")
+    parser.add_argument(
+        "--tokens",
+        type=int,
+        nargs="+",
+        metavar="M",
+        help="default: 1 8 64 512 4096; of a mixture of experts 1 16 256 4096",
+    )
     parser.add_argument("--blocks", type=int, default=2, help="of the model (2)")
     parser.add_argument(
         "--ways",
         nargs="+",
         choices=["eager", "graph", "compiled"],
-        help="default: all that the device has",
+        help="default: all that the device has; a mixture of experts is not compiled",
     )
     parser.add_argument(
         "--json", metavar="FILE", help="write the times there, for tools/plot/plot_model_step.py"
@@ -89,6 +115,54 @@ def tokens_of(model: torch.nn.Module, count: int) -> torch.Tensor:
     """(sequences, tokens of each), int64, on the model's device."""
     shape = (count, 1) if count <= 64 else (1, count)
     return torch.randint(model.config.vocab_size, shape, device=next(model.parameters()).device)
+
+
+def tuned_experts(
+    experts: torch.nn.Module, tokens: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """The sums of the chosen experts' results, (tokens, hidden), as an implementation of experts
+    for transformers. No number leaves the device, so that a CUDA graph can contain it.
+
+    tokens: (tokens, hidden). chosen, weights: (tokens, experts of each)."""
+    multiply = torch.ops.tunedgemm.grouped_mm.no_grad
+    expert_of_row, order = chosen.flatten().sort()
+    ends = torch.searchsorted(
+        expert_of_row,
+        torch.arange(experts.num_experts, device=order.device),
+        right=True,
+        out_int32=True,
+    )
+    rows = tokens[order // chosen.shape[1]]
+    gate, up = multiply(rows, experts.gate_up_proj.transpose(1, 2), ends).chunk(2, dim=1)
+    down = multiply(experts.act_fn(gate) * up, experts.down_proj.transpose(1, 2), ends)
+    weighted = torch.empty_like(down, dtype=weights.dtype)
+    weighted[order] = down * weights.flatten()[order].unsqueeze(1)
+    return weighted.unflatten(0, chosen.shape).sum(1).to(tokens.dtype)
+
+
+def use_experts(model: torch.nn.Module, implementation: str) -> torch.nn.Module:
+    transformers.integrations.moe.ALL_EXPERTS_FUNCTIONS.register("tunedgemm", tuned_experts)
+    model.set_experts_implementation(implementation)
+    return model
+
+
+def keep_choices(model: torch.nn.Module) -> dict[int, tuple[torch.Tensor, ...]]:
+    """Lets the model and its copies choose the experts of the first step again. Returns the choices
+    by block; clear them before a step with other tokens."""
+    choices: dict[int, tuple[torch.Tensor, ...]] = {}
+    for block, layer in enumerate(model.model.layers):
+        layer.mlp.gate.register_forward_hook(
+            lambda router, inputs, choice, block=block: choices.setdefault(block, choice)
+        )
+    return choices
+
+
+def twin_of(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy that shares the parameters. Patching and unpatching one model between timings would
+    cost compiled steps 5 us."""
+    return copy.deepcopy(
+        model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
+    )
 
 
 def captured(step: Step) -> Step:
@@ -156,6 +230,34 @@ def ways_of(
     return ways | {f"{way} + patch": all_ways[way](patched_step) for way in wanted}
 
 
+def ways_of_experts(
+    arguments: argparse.Namespace, models: dict[str, torch.nn.Module], tokens: torch.Tensor
+) -> dict[str, Step]:
+    """The steps of a mixture of experts. The loop reads sizes from the device, so that no CUDA
+    graph can contain it."""
+
+    def step_of(model: torch.nn.Module) -> Step:
+        return lambda: model(tokens).logits
+
+    wanted = arguments.ways or (["eager", "graph"] if tokens.is_cuda else ["eager"])
+    ways = {"loop": step_of(models["loop"])}
+    ways["loop"]()  # chooses the experts
+    for name in ("grouped_mm", "tuned"):
+        if "eager" in wanted:
+            ways[name] = step_of(models[name])
+        if "graph" in wanted:
+            ways[f"{name} graph"] = captured(step_of(models[name]))
+    return ways
+
+
+def experts_of(model: torch.nn.Module, choice: tuple[torch.Tensor, ...]) -> Step:
+    """The experts of the first block, for random tokens."""
+    _, weights, chosen = choice
+    torch.manual_seed(0)
+    tokens = torch.randn((len(chosen), model.config.hidden_size), device=chosen.device)
+    return lambda: model.model.layers[0].mlp.experts(tokens.to(model.dtype), chosen, weights)
+
+
 def seconds_of(step: Step, count: int) -> float:
     """The mean time of a step, of `count` in a row."""
     if not torch.cuda.is_available():
@@ -185,31 +287,53 @@ def time_in_turn(ways: dict[str, Step]) -> dict[str, float]:
     return {name: statistics.median(each) for name, each in seconds.items()}
 
 
-def largest_difference(ways: dict[str, Step]) -> float:
-    """The largest difference of any way's logits from the first one's, relative to their spread."""
-    logits = [step().float().clone() for step in ways.values()]
-    return max(((each - logits[0]).abs().max() / logits[0].std()).item() for each in logits)
+def largest_difference(ways: dict[str, Step], limit: float) -> float:
+    """The largest difference of any way's result from the first one's, relative to their spread.
+    Exits if one is above the limit."""
+    results = {name: step().float().clone() for name, step in ways.items()}
+    first, *_ = results.values()
+    differences = {
+        name: ((each - first).abs().max() / first.std()).item() for name, each in results.items()
+    }
+    for name, difference in differences.items():
+        if not difference <= limit:  # also exits for NaN
+            sys.exit(f"{name} is wrong: it differs by {difference:.1e} of the results' spread")
+    return max(differences.values())
 
 
 def main() -> None:
     arguments = parse_arguments()
     torch.set_grad_enabled(False)
     model = build(arguments)
+    is_mixture = hasattr(model.config, "num_experts_per_tok")
+    token_counts = arguments.tokens or ([1, 16, 256, 4096] if is_mixture else [1, 8, 64, 512, 4096])
+    choices = keep_choices(model) if is_mixture else {}
+    tuned = twin_of(model)
+    if is_mixture:
+        loop = use_experts(twin_of(model), "eager")
+        use_experts(model, "grouped_mm")
+        use_experts(tuned, "tunedgemm")
     with tunedgemm.torch.record() as shapes:
-        for count in arguments.tokens:
-            model(tokens_of(model, count))
+        for count in token_counts:
+            choices.clear()
+            tuned(tokens_of(model, count))
     print(f"{len(shapes)} problems; tuning those that are not in the cache", file=sys.stderr)
     shapes.tune(progress=True)
-    # A second model shares the parameters: patching and unpatching one model between timings would
-    # cost compiled steps 5 us.
-    patched = copy.deepcopy(
-        model, {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
-    )
-    tunedgemm.torch.patch(patched)
+    tunedgemm.torch.patch(tuned)
+    limit = LARGEST_DIFFERENCE[model.dtype]
     rows = []
-    for count in arguments.tokens:
-        ways = ways_of(arguments, model, patched, tokens_of(model, count))
-        difference = largest_difference(ways)
+    for count in token_counts:
+        choices.clear()
+        tokens = tokens_of(model, count)
+        if is_mixture:
+            models = {"loop": loop, "grouped_mm": model, "tuned": tuned}
+            ways = ways_of_experts(arguments, models, tokens)
+            # Logits, which are sums of many layers, show no small error of the experts.
+            experts = {name: experts_of(model, choices[0]) for name, model in models.items()}
+            largest_difference(experts, limit)
+        else:
+            ways = ways_of(arguments, model, tuned, tokens)
+        difference = largest_difference(ways, limit)
         seconds = time_in_turn(ways)
         rows.append(
             {
