@@ -357,3 +357,74 @@ def test_arrays_of_pytorch(device):
         ValueError, match=r"ends has elements of torch\.int64; pass an array of int32"
     ):
         tunedgemm.grouped_matmul(a, b, torch.tensor(ends, device=device))
+
+
+ROUTINGS = {
+    "gaps": [-1, 0, 0, -1, 1, 2, 2, 2, -1, -1, 3, 3, -1],
+    "in any order": [3, 3, 3, -1, 0, 0, 2, -1, -1, 1, 1, 1, 1],
+    "empty groups": [-1, 2, 2, 2, 2, -1, -1, -1, -1, 0, 0, 0, 0],
+    "no rows": [-1] * M,
+    "one group": [1] * M,
+}
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_ranges_of_rows(device, routing, dtype):
+    expert_of_row = torch.tensor(ROUTINGS[routing], dtype=dtype, device=device)
+    ranges = tunedgemm.torch.ranges_of_rows(expert_of_row, G)
+    assert (ranges.dtype, ranges.device) == (torch.int32, expert_of_row.device)
+    for group, (begin, end) in enumerate(ranges.tolist()):
+        rows = [row for row, expert in enumerate(ROUTINGS[routing]) if expert == group]
+        assert list(range(begin, end)) == rows and (rows or begin == end == 0)
+    a, b = operands("rows", device)
+    used = (expert_of_row >= 0).unsqueeze(1)
+    exact = (a.double().unsqueeze(1) @ b.double()[expert_of_row.clamp(min=0).long()]).squeeze(1)
+    out = torch.full((M, N), -77.0, device=device)
+    tunedgemm.grouped_matmul(a, b, ranges=ranges, out=out)
+    check(out, torch.where(used, exact, -77.0))
+    zeroed = tunedgemm.grouped_matmul(a, b, ranges=ranges, zero_unused=True)
+    check(zeroed, torch.where(used, exact, 0.0))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_ranges_of_rows_are_compiled(device, dynamic):
+    compiled = torch.compile(tunedgemm.torch.ranges_of_rows, fullgraph=True, dynamic=dynamic)
+    for routing in ROUTINGS.values():
+        expert_of_row = torch.tensor(routing, device=device)
+        expected = tunedgemm.torch.ranges_of_rows(expert_of_row, G)
+        assert torch.equal(compiled(expert_of_row, G), expected)
+
+
+def test_ranges_of_no_rows(device):
+    for groups in (0, 3):
+        ranges = tunedgemm.torch.ranges_of_rows(int32([], device), groups)
+        assert ranges.tolist() == [[0, 0]] * groups and ranges.shape == (groups, 2)
+    on_meta = tunedgemm.torch.ranges_of_rows(torch.empty(M, dtype=torch.int64, device="meta"), G)
+    assert on_meta.shape == (G, 2)  # no number is read
+
+
+@pytest.mark.parametrize("wrong", [torch.ones(M), torch.ones(M, 1, dtype=torch.int32)])
+def test_ranges_of_wrong_rows(wrong):
+    with pytest.raises(ValueError, match=r"expert_of_row has .* give a vector of int32 or int64"):
+        tunedgemm.torch.ranges_of_rows(wrong, G)
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
+def test_a_graph_reads_the_experts_of_rows_at_each_replay():
+    a, b = operands("rows", "cuda")
+    expert_of_row = torch.tensor(ROUTINGS["gaps"], device="cuda")
+
+    def step():
+        ranges = tunedgemm.torch.ranges_of_rows(expert_of_row, G)
+        return tunedgemm.grouped_matmul(a, b, ranges=ranges, zero_unused=True)
+
+    step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # fails if anything waits for the device
+        d = step()
+    for routing in ROUTINGS.values():
+        expert_of_row.copy_(torch.tensor(routing))
+        graph.replay()
+        exact = torch.stack([a[i].double() @ b[max(g, 0)].double() for i, g in enumerate(routing)])
+        check(d, torch.where((expert_of_row >= 0).unsqueeze(1), exact, 0.0))

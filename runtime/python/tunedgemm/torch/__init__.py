@@ -21,7 +21,7 @@ Importing this module defines the operators, which C++ implements:
         the products of groups, in the forms of torch.nn.functional.grouped_mm. offs are the int32
         ends of the groups, read by the kernel alone. Elements of the result behind the last end are
         not written, and may be anything; gradients there are zero. An a of 2 dimensions may have a
-        bias, (groups, N)
+        bias, (groups, N). Rows with gaps between groups: ranges_of_rows
     scaled_grouped_mm(a, b, scale_a, scale_b, offs=None, bias=None, out_dtype=None,
                       use_fast_accum=False)
         the same of float8, with a scale for each row of a and each column of b: (M,) and (N,) of a
@@ -62,6 +62,7 @@ groups they raise NotImplementedError, as do tensors that are not dense and stri
 from typing import Any
 
 from ._fields import follow_carveout, set_invariant, set_sm_limit
+from ._groups import ranges_of_rows
 from ._patch import patch, unpatch
 from ._record import Problem, Shapes, record
 
@@ -70,6 +71,7 @@ __all__ = [
     "Shapes",
     "external_matmul",
     "patch",
+    "ranges_of_rows",
     "record",
     "set_invariant",
     "set_sm_limit",
