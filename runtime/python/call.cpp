@@ -36,9 +36,11 @@ std::int64_t products_of(const View& a, const View& b, const Grouping& grouping)
   return batch_of(a) == 0 || batch_of(b) == 0 ? 0 : std::max(batch_of(a), batch_of(b));
 }
 
-// A single matrix is used for each index of the batch.
-Matrix matrix_of(const View& view, std::int64_t batch) {
+// A single matrix is used for each index of the batch. Groups share it in parts.
+Matrix matrix_of(const View& view, std::int64_t products, tunedgemm_group_kind group_kind) {
   check_dimensions(view);
+  const bool is_divided = group_kind != TUNEDGEMM_GROUP_KIND_NONE && view.dimensions == 2;
+  const std::int64_t batch = is_divided ? 1 : products;
   const std::optional<Layout> layout = layout_of(view);
   if (!layout) {
     refuse(std::string(view.name) + " of shape " + view.shape() + " has strides of " +
@@ -161,7 +163,8 @@ void set_matrices(const View& a, const View& b, const View& d, const Grouping& g
   check_factors(a, b);
   const bool is_batched = shape_of_result(a, b, grouping).size() == 3;
   const std::int64_t m = a.rows(), n = b.columns(), products = products_of(a, b, grouping);
-  const Matrix left = matrix_of(a, products), right = matrix_of(b, products);
+  const Matrix left = matrix_of(a, products, grouping.kind);
+  const Matrix right = matrix_of(b, products, grouping.kind);
   check_dimensions(d);
   check_extents(d, m, n);
   const bool shares_d = shares_rows(grouping);
@@ -172,7 +175,7 @@ void set_matrices(const View& a, const View& b, const View& d, const Grouping& g
             : shares_d ? " in one matrix"
                        : ""));
   }
-  const Matrix result = matrix_of(d, products);
+  const Matrix result = matrix_of(d, products, grouping.kind);
 
   tunedgemm_problem& problem = call.problem;
   tunedgemm_problem_init(&problem, m, n, a.columns(), a.type, b.type, d.type);
@@ -191,7 +194,7 @@ void set_c(const View* c, const View& a, const View& d, double beta, Call& call)
   tunedgemm_problem& problem = call.problem;
   if (c != nullptr) {
     check_device(*c, a);
-    const Matrix matrix = matrix_of(*c, problem.batch);
+    const Matrix matrix = matrix_of(*c, problem.batch, problem.group_kind);
     check_extents(*c, problem.m, problem.n);
     check_type(*c, d);
     problem.order_c = matrix.layout.order, problem.ldc = matrix.layout.leading_dimension;

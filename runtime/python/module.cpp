@@ -545,8 +545,8 @@ NB_MODULE(_core, module) {
       "problem_text",
       [](nb::handle a, nb::handle b, nb::handle out, nb::handle bias, nb::handle activation,
          nb::handle c, nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle numerics,
-         nb::handle invariant, nb::handle sm_limit) {
-        const ArrayCall call({a, b, out, c, bias, scale_a, scale_b},
+         nb::handle invariant, nb::handle sm_limit, nb::handle ends) {
+        const ArrayCall call({a, b, out, c, bias, scale_a, scale_b, ends},
                              {.beta = number_of("beta", beta),
                               .activation = activation_of(text_of("activation", activation)),
                               .numerics = numerics_of(text_of("numerics", numerics)),
@@ -557,7 +557,7 @@ NB_MODULE(_core, module) {
       },
       "a"_a, "b"_a, "out"_a, nb::kw_only(), "bias"_a = nb::none(), "activation"_a = "none",
       "c"_a = nb::none(), "beta"_a = 0.0, "scale_a"_a = nb::none(), "scale_b"_a = nb::none(),
-      "numerics"_a = "default", "invariant"_a = false, "sm_limit"_a = 0,
+      "numerics"_a = "default", "invariant"_a = false, "sm_limit"_a = 0, "ends"_a = nb::none(),
       "The problem of a call, as a list of shapes has it: 'types=bf16 layout=nt m=16 n=32 k=64'.\n"
       "Raises ValueError if the call is wrong.");
   module.attr("__version__") = tunedgemm_version();

@@ -428,3 +428,134 @@ def test_a_graph_reads_the_experts_of_rows_at_each_replay():
         graph.replay()
         exact = torch.stack([a[i].double() @ b[max(g, 0)].double() for i, g in enumerate(routing)])
         check(d, torch.where((expert_of_row >= 0).unsqueeze(1), exact, 0.0))
+
+
+def recorded(function, *arguments, **options):
+    with tunedgemm.torch.record() as shapes:
+        function(*arguments, **options)
+    return [problem.text for problem in shapes]
+
+
+# The texts of what the forms compute.
+PROBLEMS = {
+    "rows": "m=32 n=24 k=16 batch=2{} group_kind=rows",
+    "columns": "m=32 n=24 k=16 batch=2{} group_kind=rows",
+    "k": "m=24 n=16 k=32 batch=2{} group_kind=k",
+    "batches": "m=32 n=24 k=16 batch=2{}",
+}
+# As PyTorch wants them: the extents are multiples of 16 bytes, and b of float8 is column-major.
+LARGE_FORMS = {
+    "rows": ((32, 16), (2, 16, 24)),
+    "columns": ((2, 24, 16), (16, 32)),
+    "k": ((24, 32), (32, 16)),
+    "batches": ((2, 32, 16), (2, 16, 24)),
+}
+
+
+@pytest.mark.parametrize("form", LARGE_FORMS)
+def test_record_sees_groups(device, form):
+    a, b = (draw(*shape, device=device, dtype=torch.bfloat16) for shape in LARGE_FORMS[form])
+    offs = offs_of(form, [16, 32], device)
+    layout = "layout=tt " if form == "columns" else ""
+    problem = f"types=bf16 {layout}{PROBLEMS[form].format('')}"
+    assert recorded(OPS.grouped_mm, a, b, offs) == [problem]
+    assert recorded(OPS.grouped_mm.no_grad, a, b, offs=offs) == [problem]
+    if form in ("rows", "k"):
+        bias = draw(2, b.shape[-1], device=device, dtype=torch.bfloat16)
+        assert recorded(OPS.grouped_mm, a, b, offs, bias) == [
+            problem.replace(" batch=2", " batch=2 bias=col")
+        ]
+    try:
+        assert recorded(torch.nn.functional.grouped_mm, a, b, offs=offs) == [problem]
+    except (AttributeError, RuntimeError, NotImplementedError) as error:
+        pytest.skip(f"PyTorch has none here: {error}")
+
+
+def test_record_sees_gradients_of_groups(device):
+    a, b = (x.requires_grad_() for x in operands("rows", device))
+    texts = recorded(lambda: OPS.grouped_mm(a, b, int32(ENDS["uneven"], device)).sum().backward())
+    assert len(texts) == 3 and sum("group_kind=k" in text for text in texts) == 1
+
+
+@pytest.mark.parametrize("form", LARGE_FORMS)
+def test_record_sees_scaled_groups(form):
+    """On tensors without memory, since PyTorch multiplies none of these formats on the CPU."""
+    with torch.device("meta"):
+        shape_a, shape_b = LARGE_FORMS[form]
+        a = torch.empty(shape_a, dtype=torch.float8_e4m3fn)
+        b = torch.empty(shape_b, dtype=torch.float8_e4m3fn).transpose(-2, -1)
+        b = b.contiguous().transpose(-2, -1)
+        offs = None if form == "batches" else torch.empty(2, dtype=torch.int32)
+        scale_a, scale_b = torch.empty(a.shape[:-1]), torch.empty((*b.shape[:-2], b.shape[-1]))
+        if form == "k":
+            scale_a, scale_b = torch.empty(2 * a.shape[0]), torch.empty(2 * b.shape[1])
+    rows = torch.nn.functional.ScalingType.RowWise
+    for is_fast, numerics in ((True, ""), (False, " numerics=promoted")):
+        tail = PROBLEMS[form].format(f"{numerics} scaling_a=row scaling_b=row")
+        problem = f"types=e4m3->bf16 layout=nt {tail}"
+        bf16 = torch.bfloat16
+        options = {"offs": offs, "out_dtype": bf16, "use_fast_accum": is_fast}
+        own = OPS.scaled_grouped_mm
+        assert recorded(own, a, b, scale_a, scale_b, **options) == [problem]
+        assert recorded(own, a, b, scale_a, scale_b, offs, None, bf16, is_fast) == [problem]
+        assert recorded(torch._scaled_grouped_mm, a, b, scale_a, scale_b, **options) == [problem]
+        if hasattr(torch.nn.functional, "scaled_grouped_mm"):
+            options["output_dtype"] = options.pop("out_dtype")
+            scaled = torch.nn.functional.scaled_grouped_mm
+            assert recorded(scaled, a, b, scale_a, rows, scale_b, rows, **options) == [problem]
+
+
+def test_recorded_groups_are_written(device, tmp_path):
+    with tunedgemm.torch.record() as shapes:
+        for form in FORMS:
+            OPS.grouped_mm(*operands(form, device), offs_of(form, ENDS["uneven"], device))
+    shapes.write(tmp_path / "shapes.csv")
+    lines = (tmp_path / "shapes.csv").read_text().splitlines()
+    assert lines == [
+        "name,types,m,n,k,batch,group_kind,layout",
+        "1 calls,f32,13,7,9,4,rows,",
+        "1 calls,f32,13,7,9,4,rows,tt",
+        "1 calls,f32,7,9,13,4,k,",
+        "1 calls,f32,13,7,9,4,,",
+    ]
+
+
+@pytest.fixture
+def fails_unless_tuned(monkeypatch, tmp_path):
+    """The operators run winners alone, and forget what they have read from the cache file."""
+    monkeypatch.setenv("TUNEDGEMM_CACHE", str(tmp_path / "cache.db"))
+
+    def begin():
+        monkeypatch.setenv("TUNEDGEMM_POLICY", "fail")
+        tunedgemm._core._close_default_contexts(False)
+
+    yield begin
+    tunedgemm._core._close_default_contexts(False)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_recorded_groups_are_tuned(device, form, is_scaled, fails_unless_tuned):
+    a, b = operands(form, device)
+    a, b = torch.cat([a, a], -1)[..., : a.shape[-1]], b.mT.contiguous().mT
+    scales, options = (), {"offs": offs_of(form, ENDS["uneven"], device)}
+    if is_scaled:
+        a, b = (x.sign().to(torch.float8_e4m3fn) for x in (a, b))
+        rows, columns = a.shape[:-1], (*b.shape[:-2], b.shape[-1])
+        if form == "k":
+            rows, columns = G * a.shape[0], G * b.shape[1]
+        scales = torch.ones(rows, device=device), torch.ones(columns, device=device)
+        options["out_dtype"] = torch.float32
+    operator = OPS.scaled_grouped_mm if is_scaled else OPS.grouped_mm
+    with tunedgemm.torch.record() as shapes:
+        operator(a, b, *scales, **options)
+    fails_unless_tuned()
+    with pytest.raises(RuntimeError, match="policy"):
+        operator(a, b, *scales, **options)
+    with tunedgemm.Context(
+        "host" if device == "cpu" else device, policy="tune", candidates=2
+    ) as context:
+        shapes.tune(progress=False, context=context)
+    fails_unless_tuned()
+    expected = loop(form, a.double(), b.double(), ENDS["uneven"])
+    check(operator(a, b, *scales, **options), expected)

@@ -89,13 +89,12 @@ def record() -> contextlib.AbstractContextManager[Shapes]:
         shapes.write("shapes.csv")  # for tune-all shapes.csv
         shapes.tune(progress=True)  # or in this process
 
-    It sees mm, addmm, bmm, baddbmm, linear, matmul, _int_mm, _scaled_mm and
-    torch.nn.functional.scaled_mm, also as parts of other functions, if the library supports their
-    element types and scales. It does not see inside
-    fused kernels, such as flash attention, nor in regions that torch.compile has compiled: record
-    the model before. PyTorch splits some linear layers into a product and a sum; record a patched
-    model (tunedgemm.torch.patch) to note its layers whole. The `with` block gives Shapes, a
-    Counter."""
+    It sees mm, addmm, bmm, baddbmm, linear, matmul, _int_mm, and torch.nn.functional's scaled_mm,
+    grouped_mm and scaled_grouped_mm, also as parts of other functions, if the library supports
+    their element types and scales. It does not see inside fused kernels, such as flash attention,
+    nor in regions that torch.compile has compiled: record the model before. PyTorch splits some
+    linear layers into a product and a sum; record a patched model (tunedgemm.torch.patch) to note
+    its layers whole. The `with` block gives Shapes, a Counter."""
     return _Recorder()
 
 
@@ -156,20 +155,24 @@ def _problem(
     numerics: str = "default",
     device: torch.device | None = None,
     scales: Sequence[torch.Tensor | None] = (None, None),
+    ends: torch.Tensor | None = None,
 ) -> Problem | None:
     m, n = a.shape[-2], b.shape[-1]
-    if 0 in (m, n, *a.shape[:-2]):
+    if 0 in (*result.shape, *b.shape[:-2]):
         return None
+    products = (a if ends is None else result).shape[:-2]
+    shape_of_bias = (n,) if ends is None else (*ends.shape, n)
     try:
         text = _core.problem_text(
             _placeholder(a),
             _placeholder(b),
-            _placeholder(result, (*a.shape[:-2], m, n)),
-            bias=_placeholder(result, (n,)) if bias else None,
+            _placeholder(result, (*products, m, n)),
+            bias=_placeholder(result, shape_of_bias) if bias else None,
             activation=activation,
             numerics=numerics,
             scale_a=None if scales[0] is None else _placeholder(scales[0], scales[0].shape),
             scale_b=None if scales[1] is None else _placeholder(scales[1], scales[1].shape),
+            ends=None if ends is None else _placeholder(ends, ends.shape),
             **FIELDS,
         )
     except ValueError:  # the library does not compute it
@@ -260,6 +263,46 @@ def _read_own_scaled_mm(
     return _read_scaled_mm(result, a, b, scale_a, scale_b, bias, use_fast_accum=use_fast_accum)
 
 
+def _read_grouped_mm(
+    result, a, b, offs=None, bias=None, out_dtype=None, numerics="default", scales=(None, None)
+):
+    if a.dim() > b.dim():  # the operator multiplies the transposes
+        result, a, b, scales = result.t(), b.t(), a.transpose(1, 2), scales[::-1]
+
+    def matrices(scale, dimension):
+        if scale is None:
+            return None
+        is_list = b.dim() == 2 and scale.dim() == 1 and len(offs) and len(scale) % len(offs) == 0
+        if is_list:  # the vectors of groups along K are behind each other
+            scale = scale.reshape(len(offs), -1)
+        return scale.unsqueeze(dimension) if scale.dim() in (1, 2) else scale
+
+    return _problem(
+        result,
+        a,
+        b,
+        bias=bias is not None,
+        numerics=numerics,
+        scales=(matrices(scales[0], -1), matrices(scales[1], -2)),
+        ends=offs,
+    )
+
+
+def _read_scaled_grouped_mm(result, a, b, scale_a, scale_b, offs=None, bias=None, *rest, **options):
+    """PyTorch's operators and ours end with other arguments, but have one flag, use_fast_accum."""
+    is_fast = any(one is True for one in (*rest, *options.values()))
+    numerics = "default" if is_fast else "promoted"
+    return _read_grouped_mm(result, a, b, offs, bias, numerics=numerics, scales=(scale_a, scale_b))
+
+
+def _read_scaled_grouped_mm_v2(
+    result, a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, *rest, **options
+):
+    if len(scale_a) != 1 or len(scale_b) != 1:
+        return None
+    return _read_scaled_grouped_mm(result, a, b, scale_a[0], scale_b[0], *rest, **options)
+
+
 READERS: dict[Any, Callable[..., Problem | None]] = {
     ATEN.mm: _read_mm,
     ATEN.bmm: _read_mm,
@@ -269,10 +312,15 @@ READERS: dict[Any, Callable[..., Problem | None]] = {
     ATEN.linear: _read_linear,
     ATEN._scaled_mm: _read_scaled_mm,
     ATEN._scaled_mm_v2: _read_scaled_mm_v2,
+    ATEN._grouped_mm: _read_grouped_mm,
+    ATEN._scaled_grouped_mm: _read_scaled_grouped_mm,
+    ATEN._scaled_grouped_mm_v2: _read_scaled_grouped_mm_v2,
     OPS.mm: _read_mm,
     OPS.bmm: _read_mm,
     OPS.addmm: _read_addmm,
     OPS.linear: _read_linear,
     OPS.tuned_linear: _read_tuned_linear,
     OPS.scaled_mm: _read_own_scaled_mm,
+    OPS.grouped_mm: _read_grouped_mm,
+    OPS.scaled_grouped_mm: _read_scaled_grouped_mm,
 }
