@@ -3,10 +3,10 @@
 
     python3 tools/measure/bench_grouped.py [--cases zipf-8 odd] [--types bf16] [--json FILE]
 
-`ours` is torch.ops.tunedgemm.grouped_mm or scaled_grouped_mm, `torch` is torch._grouped_mm or
-torch._scaled_grouped_mm (both with fast sums), and `batch` is tunedgemm.matmul of 3 dimensions,
-where all groups have one size. B is the transposed view of (groups, N, K), and results are bf16.
-e4m3 has scales of rows and columns, e4m3-one one value, which PyTorch gets as vectors. The first
+`ours` is tunedgemm.grouped_matmul, `torch` is torch._grouped_mm or torch._scaled_grouped_mm, and
+`batch` is tunedgemm.matmul of 3 dimensions, where all groups have one size. B is the transposed
+view of (groups, N, K), and results are bf16. e4m3 has scales of rows and columns, and fast sums;
+e4m3-block has those of 1 x 128 and 128 x 128 elements, as DeepGEMM, and no rival here. The first
 call of ours tunes. The first, the last and a few other rows of each group are checked by float32
 products. Then each round takes one sample of every way in random order: launches in one CUDA graph,
 about three milliseconds, over copies of the operands that exceed twice the L2 cache. Exit status: 0
@@ -29,8 +29,8 @@ import torch
 
 import tunedgemm.torch
 
-SEED, ROWS_CHECKED, PROBE_LAUNCHES, SAMPLE_US = 20261128, 4, 8, 3000
-TYPES = ["bf16", "e4m3", "e4m3-one"]
+SEED, ROWS_CHECKED, PROBE_LAUNCHES, SAMPLE_US, BLOCK = 20261128, 4, 8, 3000, 128
+TYPES = ["bf16", "e4m3", "e4m3-block"]
 # Groups x rows of each x N x K.
 EQUAL = """8x1024x4096x4096 4x8192x4096x7168 8x4096x4096x4096 64x256x2048x1408 128x512x1536x2048
     4x8192x7168x2048 32x192x6144x7168 256x16x4096x7168 128x64x1536x2048 8x16x14336x4096
@@ -65,6 +65,15 @@ def all_cases() -> dict[str, Case]:
     }
 
 
+def expanded(scales: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    """A scale for each element, or a row or column of scales, from those of blocks."""
+    for dimension in (0, 1):
+        if 1 < scales.shape[dimension] < matrix.shape[dimension]:
+            scales = scales.repeat_interleave(BLOCK, dimension)
+            scales = scales.narrow(dimension, 0, matrix.shape[dimension])
+    return scales
+
+
 class Operands:
     """Copies of A and B, the scales, and the ways to multiply them."""
 
@@ -81,33 +90,40 @@ class Operands:
 
         self.a = [draw(m, self.k) for _ in copies]
         self.b = [draw(groups, self.n, self.k).transpose(1, 2) for _ in copies]
-        least, most = (0.5, 1.5) if kind == "e4m3" else (0.75, 0.75)
-        self.scale_a = torch.empty(m, device=device).uniform_(least, most)
-        self.scale_b = torch.empty((groups, self.n), device=device).uniform_(least, most)
+        depth, width = (
+            (-(-self.k // BLOCK), -(-self.n // BLOCK)) if kind == "e4m3-block" else (1, self.n)
+        )
+        self.scale_a = torch.empty((m, depth), device=device).uniform_(0.5, 1.5)
+        self.scale_b = torch.empty((groups, depth, width), device=device).uniform_(0.5, 1.5)
         self.out = torch.empty((m, self.n), dtype=torch.bfloat16, device=device)
         self.ends = torch.tensor(self.rows, device=device).cumsum(0, dtype=torch.int32)
 
     def ways(self) -> dict[str, Way]:
-        a, b, options = self.a, self.b, {"offs": self.ends}
-        own, theirs = torch.ops.tunedgemm.grouped_mm.no_grad, torch._grouped_mm
-        vectors: tuple[torch.Tensor, ...] = ()
+        a, b, options = self.a, self.b, {"offs": self.ends, "out_dtype": torch.bfloat16}
+        scales: dict[str, Any] = {}
         if self.kind != "bf16":
-            own, theirs = torch.ops.tunedgemm.scaled_grouped_mm, torch._scaled_grouped_mm
-            vectors = self.scale_a, self.scale_b
-            options |= {"out_dtype": torch.bfloat16, "use_fast_accum": True}
-        scales = tuple(x.view(-1)[0] for x in vectors) if self.kind == "e4m3-one" else vectors
+            scales = {"scale_a": self.scale_a, "scale_b": self.scale_b}
+        if self.kind == "e4m3-block":
+            scales["numerics"] = "promoted"
         ways: dict[str, Way] = {
-            "ours": lambda i: own(a[i], b[i], *scales, **options),
-            "torch": lambda i: theirs(a[i], b[i], *vectors, **options),
+            "ours": lambda i: tunedgemm.grouped_matmul(
+                a[i], b[i], self.ends, out=self.out, **scales
+            )
         }
+        if self.kind == "bf16":
+            ways["torch"] = lambda i: torch._grouped_mm(a[i], b[i], **options)
+        elif self.kind == "e4m3":
+            vectors = self.scale_a.squeeze(1), self.scale_b.squeeze(1)
+            ways["torch"] = lambda i: torch._scaled_grouped_mm(
+                a[i], b[i], *vectors, use_fast_accum=True, **options
+            )
         if len(set(self.rows)) == 1:
             groups, rows = len(self.rows), self.rows[0]
             batch, out = [x.view(groups, rows, -1) for x in a], self.out.view(groups, rows, -1)
-            of_batch = scales
-            if self.kind == "e4m3":
-                of_batch = scales[0].view(groups, rows, 1), scales[1].unsqueeze(1)
-            names: dict[str, Any] = dict(zip(("scale_a", "scale_b"), of_batch))
-            ways["batch"] = lambda i: tunedgemm.matmul(batch[i], b[i], out=out, **names)
+            of_batch = dict(scales)
+            if scales:
+                of_batch["scale_a"] = self.scale_a.view(groups, rows, -1)
+            ways["batch"] = lambda i: tunedgemm.matmul(batch[i], b[i], out=out, **of_batch)
         return ways
 
     def check(self, way: Way) -> None:
@@ -120,9 +136,11 @@ class Operands:
             sample = random.Random(group).sample(range(count), min(ROWS_CHECKED, count))
             some = [*range(count)[:1], *range(count)[-1:], *sample]
             rows = slice(end - count, end)
-            exact = self.a[0][rows].float()[some] @ self.b[0][group].float()
+            left, right = self.a[0][rows].float()[some], self.b[0][group].float()
             if self.kind != "bf16":
-                exact *= self.scale_a[rows][some].unsqueeze(1) * self.scale_b[group]
+                left *= expanded(self.scale_a[rows][some], left)
+                right *= expanded(self.scale_b[group], right)
+            exact = left @ right
             errors = (d[rows][some].float() - exact).abs() / (self.k**0.5 + exact.abs())
             if not (errors <= limit).all():  # also raises for NaN
                 worst = errors.max().item() / limit
@@ -211,7 +229,7 @@ def main() -> int:
         "rounds": options.rounds,
     }
     print(*(f"{name}: {value}" for name, value in run.items()), sep="; ")
-    print(f"{'':26}{'us':>10}{'TFLOP/s':>9}{'torch/ours':>12}{'batch/ours':>12}")
+    print(f"{'':28}{'us':>10}{'TFLOP/s':>9}{'torch/ours':>12}{'batch/ours':>12}")
     stream = None if options.tiny else torch.cuda.Stream()
     for kind, name in itertools.product(options.types, options.cases):
         counts, n, k = cases[name]
@@ -228,7 +246,7 @@ def main() -> int:
         rows.append(row)
         us = row["us"].get("ours", math.inf)
         row["tflops"] = 2e-6 * sum(counts) * n * k / us
-        line = f"{kind:9}{name:17}{us:10.1f}{row['tflops']:9.1f}"
+        line = f"{kind:11}{name:17}{us:10.1f}{row['tflops']:9.1f}"
         for other in ("torch", "batch"):
             line += f"{row['us'][other] / us:12.3f}" if other in row["us"] else f"{'-':>12}"
         print(line, *row["remarks"], sep="\n    ", flush=True)
