@@ -151,13 +151,15 @@ constexpr int kClusterSize = kShape.cluster_size();
 // ---- 4. Producer --------------------------------------------------------------------------------
 // A rasterization group of rows of tiles rereads its part of A from the L2 cache and streams all of
 // B. A group of columns (raster_along_n) rereads its part of B and streams A. The streamed operand
-// and D can leave the cache first, since they are not read again soon.
+// and D can leave the cache first, since they are not read again soon. Copies of ragged matrices
+// have no priority.
 TUNEDGEMM_CONSTEXPR EvictionPriority eviction_if(bool is_first) {
   return is_first ? EvictionPriority::kFirst : EvictionPriority::kNormal;
 }
-constexpr EvictionPriority kEvictionA = eviction_if(kEvictFirst >= 1 && kRasterization.along_n);
-constexpr EvictionPriority kEvictionB = eviction_if(kEvictFirst >= 1 && !kRasterization.along_n);
-constexpr EvictionPriority kEvictionD = eviction_if(kEvictFirst == 1);
+constexpr bool kEvictsOperands = kEvictFirst >= 1 && !kGroupsDepth;
+constexpr EvictionPriority kEvictionA = eviction_if(kEvictsOperands && kRasterization.along_n);
+constexpr EvictionPriority kEvictionB = eviction_if(kEvictsOperands && !kRasterization.along_n);
+constexpr EvictionPriority kEvictionD = eviction_if(kEvictFirst == 1 && !kGroupsRows);
 
 // One thread loads all k tiles of this CTA, in order.
 __device__ __forceinline__ void produce(const Arguments& arguments, const TensorMap& a,
