@@ -180,7 +180,7 @@ class HostVerifier final : public Verifier {
                                         first_column + static_cast<std::int64_t>(column));
     };
     const long long batch = position(0, 0).batch;
-    const reference::Depth depth = reference::depth_of(task, batch);
+    const GroupRange depth = reference::depth_of(task, batch);
     for (long long k = depth.begin; k < depth.end; ++k) {
       for (std::size_t column = 0; column < columns; ++column) {
         b[column] = reference::value_of_b(task, batch, k, position(0, column).n);

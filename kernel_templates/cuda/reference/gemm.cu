@@ -62,7 +62,7 @@ __device__ __forceinline__ void multiply_tile(const reference::GemmTask& task, l
   const long long first_batch = reference::sampled_element(task, row0, 0).batch;
   const long long last_batch = reference::sampled_element(task, last_row, 0).batch;
   for (long long batch_index = first_batch; batch_index <= last_batch; ++batch_index) {
-    const reference::Depth depth = reference::depth_of(task, batch_index);
+    const auto depth = reference::depth_of(task, batch_index);
     for (long long k0 = depth.begin; k0 < depth.end; k0 += kBlockK) {
       __syncthreads();
       generate_a(task, row0, k0, depth.end, a);

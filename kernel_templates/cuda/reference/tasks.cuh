@@ -192,11 +192,9 @@ REFERENCE_FUNCTION Element sampled_element(const GemmTask& task, long long row, 
                     sampling.first_column + column * sampling.column_step);
 }
 
-// The columns of op(A) and rows of op(B) of a batch index.
-struct Depth {
-  long long begin, end;
-};
-REFERENCE_FUNCTION Depth depth_of(const GemmTask& task, long long batch) {
+// The columns of op(A) and rows of op(B) of a batch index. Here and in element_at() the numbers are
+// not read by the functions that kernels use, whose errors would go unseen.
+REFERENCE_FUNCTION tunedgemm::internal::GroupRange depth_of(const GemmTask& task, long long batch) {
   if (task.groups.kind != tunedgemm::internal::GroupKind::kDepth) {
     return {0, task.k};
   }
