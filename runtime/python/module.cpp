@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -32,14 +33,18 @@ using namespace nb::literals;
 namespace tunedgemm::python {
 namespace {
 
-enum class Unused { kAnyValues, kZero };
+/// The argument that divides a grouped product.
+struct GroupArgument {
+  const char* name = "";
+  tunedgemm_group_kind kind = TUNEDGEMM_GROUP_KIND_NONE;
+  nb::handle numbers = Py_None;
+};
 
-/// The arguments of a call that are arrays. Except for a and b they may be None. A grouped product
-/// has one of ends, counts and ranges.
+/// The arguments of a call that are arrays. Except for a and b they may be None.
 struct ArrayArguments {
   nb::handle a, b, out, c, bias, scale_a, scale_b;
-  nb::handle ends = Py_None, counts = Py_None, ranges = Py_None;
-  Unused unused = Unused::kAnyValues;  ///< elements of a new result that no group writes
+  GroupArgument groups = {};
+  bool zeroes_new_out = false;
 };
 
 /// A call whose arrays live as long as it.
@@ -51,8 +56,8 @@ class ArrayCall {
             std::optional<tunedgemm_type> type_of_out)
       : a_("a", arguments.a),
         b_("b", arguments.b),
-        groups_(groups_or_none(arguments)),
-        grouping_(grouping()),
+        groups_(groups_or_none(arguments.groups)),
+        grouping_(grouping(arguments.groups.kind)),
         out_(given_or_new(arguments, scalars.beta, type_of_out)),
         d_("out", out_, Array::Access::kWrite),
         c_(array_or_none("c", arguments.c)),
@@ -95,28 +100,19 @@ class ArrayCall {
                             : std::optional<Array>(std::in_place, argument, object);
   }
 
-  static std::optional<Array> groups_or_none(const ArrayArguments& arguments) {
-    for (const auto& [name, given] :
-         {std::pair("ends", arguments.ends), std::pair("counts", arguments.counts),
-          std::pair("ranges", arguments.ranges)}) {
-      if (!given.is_none()) {
-        return std::optional<Array>(std::in_place, name, given, Array::Access::kRead,
-                                    TUNEDGEMM_TYPE_S32);
-      }
-    }
-    return std::nullopt;
+  static std::optional<Array> groups_or_none(const GroupArgument& groups) {
+    return groups.numbers.is_none()
+               ? std::optional<Array>()
+               : std::optional<Array>(std::in_place, groups.name, groups.numbers,
+                                      Array::Access::kRead, TUNEDGEMM_TYPE_S32);
   }
 
-  Grouping grouping() const {
+  Grouping grouping(tunedgemm_group_kind kind) const {
     if (!groups_) {
       return {};
     }
     check_factors(a_.view(), b_.view());
-    const std::string_view name = groups_->view().name;
-    return grouping_of(a_.view(), b_.view(), groups_->view(),
-                       name == "counts"   ? TUNEDGEMM_GROUP_KIND_COUNTS
-                       : name == "ranges" ? TUNEDGEMM_GROUP_KIND_RANGES
-                                          : TUNEDGEMM_GROUP_KIND_ROWS);
+    return grouping_of(a_.view(), b_.view(), groups_->view(), kind);
   }
 
   nb::object given_or_new(const ArrayArguments& arguments, double beta,
@@ -132,7 +128,7 @@ class ArrayCall {
     check_factors(a_.view(), b_.view());
     nb::object made = a_.make(shape_of_result(a_.view(), b_.view(), grouping_),
                               type.value_or(result_type(a_.view().type)));
-    if (arguments.unused == Unused::kZero) {
+    if (arguments.zeroes_new_out) {
       run_python([&] { made[nb::ellipsis()] = 0; });
     }
     return made;
@@ -206,20 +202,25 @@ nb::object grouped_matmul(nb::handle a, nb::handle b, nb::handle ends, nb::handl
                           nb::handle slope, nb::handle numerics, nb::handle invariant,
                           nb::handle sm_limit, nb::handle rows_per_group, nb::handle stream,
                           nb::handle context) {
-  if (const int given = !ends.is_none() + !counts.is_none() + !ranges.is_none(); given != 1) {
+  const std::array<GroupArgument, 3> all{{{"ends", TUNEDGEMM_GROUP_KIND_ROWS, ends},
+                                          {"counts", TUNEDGEMM_GROUP_KIND_COUNTS, counts},
+                                          {"ranges", TUNEDGEMM_GROUP_KIND_RANGES, ranges}}};
+  const auto is_given = [](const GroupArgument& one) { return !one.numbers.is_none(); };
+  if (const auto given = std::ranges::count_if(all, is_given); given != 1) {
     refuse(std::to_string(given) + " of ends, counts and ranges are given; give one");
   }
-  const Unused unused = flag_of("zero_unused", zero_unused) ? Unused::kZero : Unused::kAnyValues;
-  if (unused == Unused::kZero && (!out.is_none() || !stream.is_none())) {
+  const bool zeroes = flag_of("zero_unused", zero_unused);
+  if (zeroes && (!out.is_none() || !stream.is_none())) {
     refuse(
         "zero_unused is for a new result on the current stream, but out or stream is given; zero "
         "out before the call");
   }
-  return multiply(ArrayCall({a, b, out, c, bias, scale_a, scale_b, ends, counts, ranges, unused},
-                            scalars_of(activation, numerics, alpha, beta, slope, invariant,
-                                       sm_limit, rows_per_group),
-                            type_or_none(out_dtype)),
-                  stream, context);
+  return multiply(
+      ArrayCall(
+          {a, b, out, c, bias, scale_a, scale_b, *std::ranges::find_if(all, is_given), zeroes},
+          scalars_of(activation, numerics, alpha, beta, slope, invariant, sm_limit, rows_per_group),
+          type_or_none(out_dtype)),
+      stream, context);
 }
 
 // As for default_context().
@@ -546,13 +547,14 @@ NB_MODULE(_core, module) {
       [](nb::handle a, nb::handle b, nb::handle out, nb::handle bias, nb::handle activation,
          nb::handle c, nb::handle beta, nb::handle scale_a, nb::handle scale_b, nb::handle numerics,
          nb::handle invariant, nb::handle sm_limit, nb::handle ends) {
-        const ArrayCall call({a, b, out, c, bias, scale_a, scale_b, ends},
-                             {.beta = number_of("beta", beta),
-                              .activation = activation_of(text_of("activation", activation)),
-                              .numerics = numerics_of(text_of("numerics", numerics)),
-                              .invariant = flag_of("invariant", invariant),
-                              .sm_limit = integer_of("sm_limit", sm_limit)},
-                             std::nullopt);
+        const ArrayCall call(
+            {a, b, out, c, bias, scale_a, scale_b, {"ends", TUNEDGEMM_GROUP_KIND_ROWS, ends}},
+            {.beta = number_of("beta", beta),
+             .activation = activation_of(text_of("activation", activation)),
+             .numerics = numerics_of(text_of("numerics", numerics)),
+             .invariant = flag_of("invariant", invariant),
+             .sm_limit = integer_of("sm_limit", sm_limit)},
+            std::nullopt);
         return text_of(call.problem());
       },
       "a"_a, "b"_a, "out"_a, nb::kw_only(), "bias"_a = nb::none(), "activation"_a = "none",
