@@ -6,8 +6,7 @@ tuned kernels.
     plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg
 
 Each way to run the step is compared with the same way without this library, and "tuned" mixtures
-of experts with PyTorch's "grouped_mm". Needs matplotlib
-(Debian: python3-matplotlib)."""
+of experts with PyTorch's "grouped_mm". Needs matplotlib (Debian: python3-matplotlib)."""
 
 import json
 import pathlib
