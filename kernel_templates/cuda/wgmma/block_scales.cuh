@@ -96,13 +96,14 @@ struct BlockScaleCopies {
   }
 };
 
-// The factors of partial sums of 64 x kColumns elements, for the rows and columns of a thread
+// The factors of partial sums of 64 x block_n elements, for the rows and columns of a thread
 // (ptx/wgmma.cuh): those of its two rows, times those of its columns. kHasOne: if 128 columns have
 // a scale, all have the first one.
-template <int kColumns, bool kHasOne>
+template <wgmma::Shape kShape, bool kHasOne>
 struct BlockFactors {
-  static constexpr int kOfColumns = kPerColumn ? kColumns / 4 : kHasOne ? 1 : 3;
-  static_assert(kColumns <= 2 * kScaledDepth, "more columns may have more than three scales");
+  static constexpr int kOfColumns = kPerColumn ? kShape.block_n / 4 : kHasOne ? 1 : 3;
+  static constexpr bool kBeginsAnywhere = kGroupsRows && kShape.swap_ab;  // the tile, in a group
+  static_assert(kShape.block_n <= 2 * kScaledDepth, "more columns may have more than 3 scales");
 
   float rows[2];
   float columns[kOfColumns];
@@ -116,7 +117,7 @@ struct BlockFactors {
     } else if constexpr (kHasOne) {
       return row * columns[0];
     } else {
-      const int column = i / 4 * 8;
+      const int column = i / 4 * 8 + (kBeginsAnywhere ? threadIdx.x % 4 * 2 + i % 2 : 0);
       const bool is_beyond = column >= kColumnsOfScaleB;  // then the first scale is not its own
       const float first = row * columns[is_beyond], second = row * columns[1 + is_beyond];
       return column - kColumnsOfScaleB * is_beyond < columns_of_first ? first : second;

@@ -233,7 +233,7 @@ struct CollectiveMainloop {
       }
       const int step = next - kShape.in_flight, block = step % kRowBlocks;
       if (step >= 0) {
-        BlockFactors<kShape.block_n, kHasOne> factors{.columns_of_first = columns_of_first};
+        BlockFactors<kShape, kHasOne> factors{.columns_of_first = columns_of_first};
         if constexpr (kHasBlockScales) {
           __syncwarp();  // otherwise the compiler issues these loads, and waits, between the wgmma
           factors.load(shared.scales_a(added.stage) + 4 * (first_row + block * wgmma::kRowBlock),
