@@ -146,6 +146,16 @@ double cycles_us(double cycles, const DeviceLimits& limits) {
   return cycles / (ghz * 1e3);
 }
 
+double predicted_us(const Problem& problem,
+                    const std::function<double(const Problem&)>& us_of_batch) {
+  const double equal = us_of_batch(batch_of_equal_groups(problem));
+  if (!groups_rows(problem) || problem.batch < 2) {
+    return equal;
+  }
+  const auto [large, small] = batches_of_skewed_groups(problem);
+  return equal + (us_of_batch(large) + us_of_batch(small) - equal) / kSkewedTurn;
+}
+
 double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& limits,
                        const std::function<double(double)>& cycles_of) {
   const std::int64_t on_busiest = ceil_divide(blocks, std::max(limits.sm_count, 1));

@@ -66,6 +66,11 @@ double memory_us(double bytes, const DeviceLimits& limits);
 /// value.
 double cycles_us(double cycles, const DeviceLimits& limits);
 
+/// The predicted time of a problem. That of a grouped product is the mean of those for which it is
+/// tuned (kSkewedTurn); `us_of_batch` predicts the time of a batch.
+double predicted_us(const Problem& problem,
+                    const std::function<double(const Problem&)>& us_of_batch);
+
 /// The cycles of the SM that has the most CTAs and runs `resident` at a time: full waves, then one
 /// wave with the remainder. `cycles_of(n)` is the time of n resident CTAs.
 double cycles_of_waves(std::int64_t blocks, int resident, const DeviceLimits& limits,

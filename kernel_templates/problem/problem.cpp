@@ -374,6 +374,17 @@ Problem batch_of_equal_groups(const Problem& problem) {
   return same;
 }
 
+std::array<Problem, 2> batches_of_skewed_groups(const Problem& problem) {
+  const Problem equal = batch_of_equal_groups(problem);
+  Problem large = equal, small = equal;
+  large.batch = ceil_divide(equal.batch, 4);
+  small.batch = equal.batch - large.batch;
+  const std::int64_t shares = kLargestGroup * large.batch + small.batch;
+  small.m = ceil_divide(equal.m * equal.batch, std::max<std::int64_t>(shares, 1));
+  large.m = kLargestGroup * small.m;
+  return {large, small};
+}
+
 std::int64_t bias_batch_stride(const Problem& problem) {
   if (problem.group_kind == GroupKind::kNone || problem.bias == Bias::kNone) {
     return 0;

@@ -9,6 +9,7 @@
 // has a field if and only if it may change which kernel is legal or fastest. Pointers, the values
 // of alpha and beta, and the activation's slope have no field: they are arguments of the call.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -139,6 +140,13 @@ std::int64_t usual_rows(const Problem& problem);
 /// A grouped product with equal groups of the usual rows, or equal parts of K, as a batch, which
 /// takes about as long; other problems unchanged.
 Problem batch_of_equal_groups(const Problem& problem);
+/// Grouped products are tuned for the mean time of launches that have equal groups, except for one
+/// launch in kSkewedTurn. There, every fourth group is kLargestGroup times as large as the others.
+constexpr int kSkewedTurn = 3;
+constexpr std::int64_t kLargestGroup = 4;
+/// The large ones of these skewed groups, and the others, as two batches. Precondition: rows are
+/// grouped.
+std::array<Problem, 2> batches_of_skewed_groups(const Problem& problem);
 /// The bytes of the array of the groups.
 inline std::int64_t group_bytes(const Problem& problem) {
   return problem.batch * numbers_of_group(problem.group_kind) * std::int64_t{sizeof(std::int32_t)};

@@ -21,7 +21,6 @@ constexpr std::int64_t kMostAlignment = 16;
 constexpr double kAlpha = 0.75;
 constexpr double kBeta = -0.5;
 constexpr float kSlope = 0.125F;
-constexpr std::int64_t kLargestGroup = 4;  // times as large as the others, of skewed groups
 // Elements from a scale to the next one, if there are gaps: more than 1, so that a kernel that
 // ignores the stride computes a wrong result.
 constexpr std::int64_t kScaleStride = 2;

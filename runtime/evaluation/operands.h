@@ -35,8 +35,8 @@ struct OperandLayout {
 OperandLayout operand_layout(const Problem& problem);
 
 /// The groups of a grouped product: of all sizes, also empty ones, for the verification. Problems
-/// are tuned for the mean time of equal groups and of skewed ones, where every fourth group is four
-/// times as large as the others, so that no kernel wins that only suits full tiles.
+/// are tuned with equal groups and some skewed ones (kSkewedTurn), so that no kernel wins that only
+/// suits full tiles.
 enum class GroupSizes { kUneven, kEqual, kSkewed };
 constexpr int kGroupSizes = 3;
 

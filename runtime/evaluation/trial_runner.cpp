@@ -205,10 +205,11 @@ TimedLaunch TrialRunner::prepare_timing(const CompiledKernel& kernel, const Laun
   timed.launch = launch;
   timed.launch_regime = verified_.problem.launch_regime;
   const bool is_grouped = !verified_.group_numbers.empty();
-  const std::int64_t turns = is_grouped && sets_ % 2 == 1 ? 2 : 1;
+  const std::int64_t turns = is_grouped && sets_ % kSkewedTurn != 0 ? kSkewedTurn : 1;
   for (std::int64_t index = 0; index < turns * sets_; ++index) {
+    const bool is_skewed = index % kSkewedTurn == kSkewedTurn - 1;
     timed.rotation.push_back(
-        arguments(index % sets_, index % 2 == 0 ? GroupSizes::kEqual : GroupSizes::kSkewed));
+        arguments(index % sets_, is_skewed ? GroupSizes::kSkewed : GroupSizes::kEqual));
   }
   return timed;
 }
@@ -218,7 +219,7 @@ std::variant<double, Rejection> TrialRunner::sample_or_throw(TimedLaunch& timed,
     fill_operands();
   }
   if (!verified_.group_numbers.empty()) {
-    launches += launches % 2;  // as many with equal groups as with skewed ones
+    launches = static_cast<int>(round_up(launches, kSkewedTurn));
   }
   // A larger workspace may have replaced the workspace for which `timed` was prepared.
   void* const workspace = workspace_ ? workspace_->data() : nullptr;

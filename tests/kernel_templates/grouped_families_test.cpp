@@ -89,12 +89,20 @@ TEST_CASE("Few rows of a group are computed as columns of the transpose") {
   CHECK(best.launch.grid[0] > 100);
 }
 
-TEST_CASE("The predictions for groups are those for a batch of equal groups") {
-  const Problem problem =
-      parsed("types=bf16 layout=nt m=8192 n=4096 k=4096 batch=8 group_kind=rows");
-  const CanonicalProblem batch = canonical(batch_of_equal_groups(problem));
-  const double us = default_candidate(problem, wgmma_device()).predicted_us;
-  CHECK(us == Catch::Approx(default_candidate(batch, wgmma_device()).predicted_us).epsilon(0.1));
+TEST_CASE("The predictions for groups are the means of equal and skewed ones") {
+  const auto us = [](const Problem& problem) {
+    return default_candidate(problem, wgmma_device()).predicted_us;
+  };
+  const auto grouped = [](const std::string& text) {
+    return parsed("types=bf16 layout=nt n=4096 k=4096 group_kind=rows " + text);
+  };
+  const Problem problem = grouped("m=8192 batch=8");
+  CHECK(us(problem) == Catch::Approx(us(canonical(batch_of_equal_groups(problem)))).epsilon(0.1));
+  const auto [large, small] = batches_of_skewed_groups(grouped("m=28672 batch=16"));
+  CHECK((large.batch == 4 && large.m == 4096 && small.batch == 12 && small.m == 1024));
+  // Equal groups of 256 rows fill their tiles; skewed ones have 586 and 147 rows.
+  CHECK(us(grouped("m=16384 batch=64")) >
+        1.03 * us(canonical(batch_of_equal_groups(grouped("m=16384 batch=64")))));
 }
 
 TEST_CASE("Kernels serve similar numbers of groups") {

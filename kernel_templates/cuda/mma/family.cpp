@@ -133,7 +133,8 @@ class Mma final : public CudaFamily {
         .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
         .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
-    instance.predicted_us = mma_us(batch_of_equal_groups(problem), shape, limits);
+    instance.predicted_us =
+        predicted_us(problem, [&](const Problem& batch) { return mma_us(batch, shape, limits); });
     if (limits.most_ctas > 0) {
       instance.defines = {{"PERSISTENT", "1"}};
     }

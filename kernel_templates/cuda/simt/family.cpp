@@ -127,7 +127,8 @@ class Simt final : public CudaFamily {
         .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
         .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
         .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
-    instance.predicted_us = simt_us(batch_of_equal_groups(problem), shape, limits);
+    instance.predicted_us =
+        predicted_us(problem, [&](const Problem& batch) { return simt_us(batch, shape, limits); });
     instance.defines = {{"BLOCKS_PER_SM", std::to_string(shape.blocks_on_sm(limits))}};
     if (limits.most_ctas > 0) {
       instance.defines.emplace_back("PERSISTENT", "1");

@@ -266,7 +266,7 @@ class CandidateSelection {
   /// Adds this tile with the rasterizations and split-K slices that may be the fastest.
   void consider(const TileChoice& choice) {
     const Problem problem = padded(choice.swap_ab ? transposed(even_) : even_);
-    if (is_too_large(problem, choice)) {
+    if (is_too_large(choice.swap_ab ? transposed(largest_) : largest_, choice)) {
       return;
     }
     WgmmaShape shape = shape_of(problem, choice, table_groups(requested_), limits_);
@@ -338,6 +338,8 @@ class CandidateSelection {
 
   const Problem& requested_;
   const Problem even_;
+  const Problem largest_ =
+      groups_rows(requested_) ? batches_of_skewed_groups(requested_)[0] : even_;
   const bool is_grouped_ = requested_.group_kind != GroupKind::kNone;
   const DeviceLimits& limits_;
   std::vector<Config> chosen_;

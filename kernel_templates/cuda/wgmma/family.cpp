@@ -67,8 +67,6 @@ class Wgmma final : public CudaFamily {
     if (std::string why = why_not_wgmma(requested, shape); !why.empty()) {
       return why;
     }
-    // Groups of rows are predicted as a batch, and launched for the most tiles that they may need.
-    const Problem even = problem_of_kernel(batch_of_equal_groups(requested), config);
     const Tiling clusters =
         shape.groups > 0 ? shape.most_clusters(requested) : shape.clusters(problem);
     if (std::string why = why_not_launch(problem, shape, clusters, limits); !why.empty()) {
@@ -84,7 +82,10 @@ class Wgmma final : public CudaFamily {
                                          ? ProgrammaticLaunch::kAlways
                                          : ProgrammaticLaunch::kAfterOwn;
     }
-    instance.predicted_us = wgmma_us(padded(even), shape, limits) + padding_us(problem, limits);
+    instance.predicted_us =
+        padding_us(problem, limits) + predicted_us(requested, [&](const Problem& batch) {
+          return wgmma_us(padded(problem_of_kernel(batch, config)), shape, limits);
+        });
     instance.needs_exact_architecture = true;
     instance.lacks_probe = shape.gpc_aware && limits.gpc_of_sm.empty();
     return instance;
