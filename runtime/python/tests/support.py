@@ -6,6 +6,9 @@ import sys
 import textwrap
 import threading
 
+# What PyTorch's operators make of our std::invalid_argument: ValueError in PyTorch 2.11.
+OPERATOR_ERRORS = (RuntimeError, ValueError)
+
 
 def run_alone(
     program: str, *options: str, timeout: int = 120, **variables: str

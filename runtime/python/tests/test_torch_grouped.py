@@ -4,6 +4,8 @@ and, if present, a GPU."""
 import numpy
 import pytest
 
+from support import OPERATOR_ERRORS
+
 torch = pytest.importorskip("torch", minversion="2.10")
 
 from torch.utils.flop_counter import FlopCounterMode
@@ -312,14 +314,15 @@ def test_flops(device, form):
 def test_wrong_calls(form, change, message):
     a, b = operands(form, "cpu")
     arguments = {"a": a, "b": b, "offs": offs_of(form, ENDS["uneven"], "cpu"), **change}
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(OPERATOR_ERRORS, match=message):
         OPS.grouped_mm.no_grad(**arguments)
 
 
 @pytest.mark.skipif("cuda" not in DEVICES, reason="needs a GPU")
 def test_ends_on_the_host_are_refused():
     a, b = operands("rows", "cuda")
-    with pytest.raises(RuntimeError, match="offs is on another device than a: on the CPU, not on"):
+    where = "offs is on another device than a: on the CPU, not on"
+    with pytest.raises(OPERATOR_ERRORS, match=where):
         OPS.grouped_mm(a, b, int32(ENDS["uneven"], "cpu"))
     with pytest.raises(ValueError, match="ends is on another device than a: on the CPU, not on"):
         tunedgemm.grouped_matmul(a, b, numpy.array(ENDS["uneven"], "int32"))
@@ -502,7 +505,11 @@ def test_record_sees_scaled_groups(form):
         if hasattr(torch.nn.functional, "scaled_grouped_mm"):
             options["output_dtype"] = options.pop("out_dtype")
             scaled = torch.nn.functional.scaled_grouped_mm
-            assert recorded(scaled, a, b, scale_a, rows, scale_b, rows, **options) == [problem]
+            try:
+                texts = recorded(scaled, a, b, scale_a, rows, scale_b, rows, **options)
+            except NotImplementedError:  # PyTorch 2.11, on tensors without memory
+                continue
+            assert texts == [problem]
 
 
 def test_recorded_groups_are_written(device, tmp_path):

@@ -63,9 +63,9 @@ void test_divisions(const Family& family, Device& device, std::string_view types
     const Problem problem = problem_of("types=" + std::string(types) +
                                        " batch=" + std::to_string(kGroups) + " group_kind=" + kind);
     std::vector<Config> configs = configs_of(family, problem, device.limits());
-    const bool is_refused = family.name() == "wgmma" && has_block_scales(problem) &&
-                            problem.group_kind == GroupKind::kDepth;
-    REQUIRE(configs.empty() == is_refused);
+    const bool uses_tensor_cores = family.name() == "mma" || family.name() == "wgmma";
+    REQUIRE(configs.empty() ==
+            (uses_tensor_cores && has_block_scales(problem) && shares_depth(problem)));
     std::shuffle(configs.begin(), configs.end(), random);
     configs.resize(std::min(configs.size(), most_configs));
     for (const Config& config : configs) {
