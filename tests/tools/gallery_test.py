@@ -16,7 +16,8 @@ from plotting import PYTHON, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
-PICTURES = ("ladder", "model_step_gpt2", "model_step_llama", "order", "squares")
+STEPS = [f"model_step_{model}" for model in ("gpt2", "llama", "mixtral", "qwen3_moe")]
+PICTURES = ("ladder", *STEPS, "order", "squares")
 
 
 class Gallery(unittest.TestCase):

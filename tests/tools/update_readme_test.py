@@ -80,8 +80,15 @@ class UpdateReadme(unittest.TestCase):
             "device": "A GPU",
             "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}],
         }
-        for name in ("gpt2", "llama"):
+        for name in ("gpt2", "llama", "mixtral", "qwen3_moe"):
             (folder / f"model_step_{name}.json").write_text(json.dumps(steps), encoding="utf-8")
+        group = {"n": 64, "k": 32, "types": "bf16", "tflops": 1.5}
+        groups = [
+            group | {"name": "8x4", "rows": [4] * 8, "us": {"ours": 2, "torch": 3, "batch": 1}},
+            group | {"name": "odd", "rows": [1, 1500], "us": {"ours": 2}, "types": "e4m3-block"},
+        ]
+        run = {"device": "A GPU", "versions": "PyTorch 3", "rounds": 5, "rows": groups}
+        (folder / "grouped.json").write_text(json.dumps(run), encoding="utf-8")
         return folder
 
     def test_writes_between_the_markers(self):
@@ -111,6 +118,9 @@ class UpdateReadme(unittest.TestCase):
                 "0.50 | - | - |"
             ),
             "the bound are left out: 1 for a fused layer.",
+            "| equal | 8 | 32 | 64 x 32 | bf16 | 2.00 us | 1.5 | 1.50 | 0.50 |",
+            "| odd | 2 | 1,501 | 64 x 32 | e4m3-block | 2.00 us | 1.5 | - | - |",
+            "bf16 1.50 times as fast as torch._grouped_mm (geometric mean; least 1.50, at 8x4)",
             (
                 "1.50 times as fast as the best of cuBLASLt's proposals (geometric mean; least "
                 "1.50, at a layer)"
@@ -134,8 +144,8 @@ class UpdateReadme(unittest.TestCase):
                 "(median; 1.50 to 1.50 in 1 of 1)"
             ),
             "squares.svg)",
-            "Steps of 8 tokens in PyTorch, the best way",
-            "1.20 times as fast (2 blocks of a model) and",
+            "Grouped products on an A GPU: bf16 1.50 times as fast",
+            "without: 1.20 times as fast with 8 tokens (2 blocks of a model, A GPU); 1.20",
         ):
             self.assertIn(part, text)
 

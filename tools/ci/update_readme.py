@@ -21,6 +21,9 @@ from plot_model_step import read as read_model_step
 
 # A speedup this many times as large or as small as the median is an outlier.
 OUTLIER = 1.5
+MODELS = ("gpt2", "llama", "mixtral", "qwen3_moe")
+TYPES_OF_GROUPS = ("bf16", "e4m3", "e4m3-block")  # of bench_grouped.py
+RIVALS = {"bf16": "torch._grouped_mm", "e4m3": "torch._scaled_grouped_mm"}
 
 
 def time_text(us: float) -> str:
@@ -244,11 +247,72 @@ def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
     ]
 
 
+def read_grouped(folder: pathlib.Path) -> dict:
+    """Reads the results of tools/measure/bench_grouped.py."""
+    file = folder / "grouped.json"
+    try:
+        run = json.loads(file.read_text(encoding="utf-8"))
+        for row in run["rows"]:
+            row["name"] + row["types"], row["us"]["ours"] + row["tflops"], len(row["rows"])
+        run["device"] + run["versions"]
+    except OSError as error:
+        raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SystemExit(
+            f"update_readme.py: {file} is not what bench_grouped.py --json writes: {error!r}"
+        ) from error
+    return run
+
+
+def grouped_means_text(run: dict) -> str:
+    """Our speedups over PyTorch's grouped products, by type."""
+    parts = []
+    for types, rival in RIVALS.items():
+        ratios = {
+            row["name"]: row["us"]["torch"] / row["us"]["ours"]
+            for row in run["rows"]
+            if row["types"] == types and "torch" in row["us"]
+        }
+        if ratios:
+            parts.append(f"{types} {mean_text(ratios, rival)} over {len(ratios)} divisions of rows")
+    return ", ".join(parts) or "nothing to compare with"
+
+
+def grouped_lines(folder: pathlib.Path) -> list[str]:
+    run = read_grouped(folder)
+    lines = [
+        "| division | groups | rows | N x K | types | time | TFLOP/s | x PyTorch | x batch |",
+        "|---|--:|--:|--:|---|--:|--:|--:|--:|",
+    ]
+    for row in run["rows"]:
+        us, rows = row["us"], row["rows"]
+        ratios = " | ".join(
+            f"{us[other] / us['ours']:.2f}" if other in us else "-" for other in ("torch", "batch")
+        )
+        division = "equal" if len(set(rows)) == 1 else row["name"]
+        lines.append(
+            f"| {division} | {len(rows)} | {sum(rows):,} | {row['n']} x {row['k']} | "
+            f"{row['types']} | {time_text(us['ours'])} | {number(row['tflops'])} | {ratios} |"
+        )
+    return [
+        *lines,
+        "",
+        (
+            f"`python3 tools/measure/bench_grouped.py --types {' '.join(TYPES_OF_GROUPS)}`, on an "
+            f"{run['device']}, {run['versions']}, {run['rounds']} rounds, launches in a CUDA graph "
+            f"and cold inputs: {grouped_means_text(run)}. The batch is ours, of three dimensions, "
+            "where all groups have one size. e4m3 has scales of rows and columns; e4m3-block those "
+            "of 1 x 128 and 128 x 128 elements, which PyTorch has no grouped product for."
+        ),
+        "",
+    ]
+
+
 def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
     """The runs of model_step.py, and the speedups of the best way with tuned products over the best
     way without."""
     steps = {}
-    for name in ("gpt2", "llama"):
+    for name in MODELS:
         run = read_model_step(folder / f"model_step_{name}.json")
         speedups = [
             min(us for way, us in row["us"].items() if way not in run["ways"])
@@ -280,11 +344,12 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
     )
     rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
     ratios, layer_ratios = ratios_over(rows, "best"), ratios_over(layers["rows"], "best")
-    steps = list(model_steps(folder).values())
-    models = " and ".join(
-        f"{speedups} times as fast ({run['blocks']} blocks of {run['model']})"
-        for run, speedups in steps
+    models = "; ".join(
+        f"{speedups} times as fast with {tokens_text(run)} tokens ({run['blocks']} blocks of "
+        f"{run['model']}, {run['device']})"
+        for run, speedups in model_steps(folder).values()
     )
+    groups = read_grouped(folder)
     return "\n".join(
         [
             (
@@ -292,8 +357,8 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
                 f"from {rows[0]['m']} to {rows[-1]['m']} cubed: "
                 f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
                 f"{len(layer_ratios)} layers of well-known networks: "
-                f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. Steps of "
-                f"{tokens_text(steps[0][0])} tokens in PyTorch, the best way with tuned products "
+                f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. Grouped "
+                f"products on an {groups['device']}: {grouped_means_text(groups)}. Steps in PyTorch, the best way with tuned products "
                 f"beside the best without: {models}. [All results, and how they were "
                 f"measured]({place}/README.md)."
             ),
@@ -345,6 +410,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
                 f"({rounds_text(types)})."
             ),
             "",
+            *grouped_lines(folder),
             *triton_lines(folder, place),
             f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)",
             "",

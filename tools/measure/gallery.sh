@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 tunedgemm=${TUNEDGEMM:-build/quickstart/tools/tunedgemm}
 folder=tools/gallery
-models=(gpt2 llama)
+models=(gpt2 llama mixtral qwen3_moe)
 mkdir -p "$folder"
 
 measure() {
@@ -23,6 +23,7 @@ measure() {
     python3 tools/measure/bench_triton.py --json "$folder/triton.json"
   fi
   if python3 -c 'import transformers, tunedgemm.torch' 2>/dev/null; then
+    python3 tools/measure/bench_grouped.py --types bf16 e4m3 e4m3-block --json "$folder/grouped.json"
     for model in "${models[@]}"; do
       python3 tools/examples/python/model_step.py "$model" --json "$folder/model_step_$model.json"
     done
