@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "kernel_templates/base/division.h"
 #include "runtime/backend.h"
 
 namespace tunedgemm::internal {

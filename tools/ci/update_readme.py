@@ -358,9 +358,9 @@ def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
                 f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
                 f"{len(layer_ratios)} layers of well-known networks: "
                 f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. Grouped "
-                f"products on an {groups['device']}: {grouped_means_text(groups)}. Steps in PyTorch, the best way with tuned products "
-                f"beside the best without: {models}. [All results, and how they were "
-                f"measured]({place}/README.md)."
+                f"products on an {groups['device']}: {grouped_means_text(groups)}. Steps in "
+                "PyTorch, the best way with tuned products beside the best without: "
+                f"{models}. [All results, and how they were measured]({place}/README.md)."
             ),
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
