@@ -29,8 +29,9 @@ struct DeviceOptions {
   int host_threads = 0;
   /// The path and the first arguments of a program that compiles one kernel
   /// (runtime/cuda/compile_process.h). Separate processes compile faster, and a crash of the
-  /// compiler does not affect this process. Empty: NVRTC compiles in this process. No effect on the
-  /// CPU, whose compiler is always a separate process.
+  /// compiler does not affect this process. Empty: the installed program or, if there is none or it
+  /// fails, NVRTC in this process. No effect on the CPU, whose compiler is always a separate
+  /// process.
   std::vector<std::string> compile_command{};
   /// The shortest timeout of a compilation by NVRTC in this process. After a timeout nothing else
   /// is compiled until the abandoned compilation returns. Large kernels take seconds, or a minute

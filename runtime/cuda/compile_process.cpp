@@ -1,9 +1,13 @@
 #include "runtime/cuda/compile_process.h"
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -13,19 +17,21 @@
 #include "runtime/process/caller.h"
 #include "runtime/process/child_process.h"
 #include "runtime/process/private_folder.h"
+#include "runtime/start_thread.h"
 
 namespace tunedgemm::internal::cuda {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kCompiled = "compiled", kRejected = "rejected", kFailed = "failed";
+constexpr std::string_view kCompiled = "compiled", kRejected = "rejected", kFailed = "failed",
+                           kOther = "other";
 constexpr std::string_view kExact = "exact", kCompatible = "compatible";
 
 // The arguments of run_compiler().
 enum Argument { kNvrtcPath, kNvrtcVersion, kArguments };
 // The fields of a request, followed by the defines.
-enum Field { kOutput, kArchitecture, kExactness, kFile, kEntry, kDefines };
+enum Field { kOutput, kFingerprint, kArchitecture, kExactness, kFile, kEntry, kDefines };
 
 // Why a compile process ended.
 CompileFailure failure_of(const ChildResult& result, const std::string& log) {
@@ -51,6 +57,8 @@ class CompileProcesses::Process {
 
   bool has_folder() const { return folder_.is_there(); }
   bool has_ended() const { return child_.has_ended(); }
+  /// Known after the first compile().
+  bool is_other_version() const { return is_other_version_; }
   /// Tells the program to end.
   void close_input() { child_.close_input(); }
 
@@ -59,7 +67,8 @@ class CompileProcesses::Process {
                                                std::chrono::milliseconds limit) {
     const auto start = ChildProcess::Clock::now();
     const fs::path output = folder_.path() / "kernel.cubin";
-    std::string request = output.string() + '\t' + std::to_string(architecture) + '\t' +
+    std::string request = output.string() + '\t' + fingerprint(source) + '\t' +
+                          std::to_string(architecture) + '\t' +
                           std::string(source.needs_exact_architecture ? kExact : kCompatible) +
                           '\t' + std::string(source.file.name) + '\t' + source.entry;
     for (const auto& [name, value] : source.defines) {
@@ -73,6 +82,7 @@ class CompileProcesses::Process {
       const ChildResult result = child_.finish(in_time ? now + ChildProcess::kExitTimeout : now);
       return in_time ? failure_of(result, answer.log) : time_limit_failure(limit, answer.log);
     }
+    is_other_version_ = answer.word == kOther;
     if (answer.word != kCompiled) {
       using Cause = CompileFailure::Cause;
       return CompileFailure{answer.log,
@@ -100,7 +110,7 @@ class CompileProcesses::Process {
     // Also while lines keep coming.
     while (ChildProcess::Clock::now() < deadline &&
            child_.receive(line, deadline) == ChildProcess::Received::kLine) {
-      if (line == kCompiled || line == kRejected || line == kFailed) {
+      if (line == kCompiled || line == kRejected || line == kFailed || line == kOther) {
         answer.word = line;
         break;
       }
@@ -113,26 +123,73 @@ class CompileProcesses::Process {
 
   PrivateFolder folder_;
   ChildProcess child_;
+  bool is_other_version_ = false;
 };
 
-CompileProcesses::CompileProcesses(std::vector<std::string> command, NvrtcLocation nvrtc)
+CompileProcesses::CompileProcesses(std::vector<std::string> command, NvrtcLocation nvrtc,
+                                   std::chrono::milliseconds most_idle)
     : command_([&] {
         command.insert(command.end(), {nvrtc.path, nvrtc.version});
         return std::move(command);
-      }()) {}
+      }()),
+      most_idle_(most_idle) {}
 
 CompileProcesses::~CompileProcesses() {
-  // They end at the same time, while each destructor waits for one.
-  for (const auto& process : idle_) {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_closing_ = true;
+  }
+  changed_.notify_all();
+  if (ender_) {
+    ender_->join();
+  }
+  end(idle_);
+}
+
+// They end at the same time, while each destructor waits for one.
+void CompileProcesses::end(Processes& processes) {
+  for (const auto& process : processes) {
     process->close_input();
   }
+  processes.clear();
+}
+
+void CompileProcesses::end_idle_ones() {
+  std::unique_lock lock(mutex_);
+  while (!is_closing_ && !idle_.empty()) {
+    const auto end_of_use = last_use_ + most_idle_;
+    if (std::chrono::steady_clock::now() < end_of_use) {
+      changed_.wait_until(lock, end_of_use);
+      continue;
+    }
+    Processes unused = std::exchange(idle_, {});
+    lock.unlock();
+    end(unused);
+    lock.lock();
+  }
+  has_ender_ = false;
+}
+
+// Without a thread for end_idle_ones() they end with this object.
+void CompileProcesses::put_back(std::unique_ptr<Process> process) {
+  const std::scoped_lock lock(mutex_);
+  idle_.push_back(std::move(process));
+  last_use_ = std::chrono::steady_clock::now();
+  if (has_ender_) {
+    return;
+  }
+  if (ender_) {
+    ender_->join();  // it needs the lock no more
+  }
+  ender_ = start_thread([this] { end_idle_ones(); });
+  has_ender_ = ender_.has_value();
 }
 
 std::variant<Binary, CompileFailure> CompileProcesses::compile(const Source& source,
                                                                int architecture,
                                                                std::chrono::milliseconds limit) {
   const auto deadline = ChildProcess::Clock::now() + limit;
-  while (true) {
+  while (!is_other_version_) {
     std::unique_ptr<Process> process = take();
     auto compiled = process->compile(source, architecture, limit);
     const bool is_folder_lost =
@@ -140,10 +197,13 @@ std::variant<Binary, CompileFailure> CompileProcesses::compile(const Source& sou
     if (is_folder_lost && ChildProcess::Clock::now() < deadline) {
       continue;  // something has removed the folder meanwhile; another process has another folder
     }
-    const std::scoped_lock lock(mutex_);
-    idle_.push_back(std::move(process));
-    return compiled;
+    if (!process->is_other_version()) {
+      put_back(std::move(process));
+      return compiled;
+    }
+    is_other_version_ = true;
   }
+  throw std::runtime_error("the program " + command_.front() + " is one of another version");
 }
 
 std::unique_ptr<CompileProcesses::Process> CompileProcesses::take() {
@@ -183,8 +243,11 @@ std::string_view serve(const Caller& caller, const Nvrtc& nvrtc, const std::stri
     caller.send("the compile process does not understand the request");
     return kFailed;
   }
-  const auto compiled =
-      nvrtc.compile(parse_source(fields), whole_number<int>(fields[kArchitecture]).value_or(0));
+  const Source source = parse_source(fields);
+  if (fingerprint(source) != fields[kFingerprint]) {
+    return kOther;
+  }
+  const auto compiled = nvrtc.compile(source, whole_number<int>(fields[kArchitecture]).value_or(0));
   if (const auto* failure = std::get_if<CompileFailure>(&compiled)) {
     caller.send(failure->log);
     return failure->cause == CompileFailure::Cause::kSource ? kRejected : kFailed;
@@ -197,6 +260,25 @@ std::string_view serve(const Caller& caller, const Nvrtc& nvrtc, const std::stri
 }
 
 }  // namespace
+
+std::vector<std::string> compiler_installed_with(const fs::path& library) {
+  fs::path folder = library.parent_path();
+  for (int up = 0; up <= 2; ++up, folder = folder.parent_path()) {
+    const fs::path program = folder / "bin" / "tunedgemm";
+    if (access(program.c_str(), X_OK) == 0) {
+      return {program.string(), std::string(kCompilerFlag)};
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> installed_compiler() {
+  Dl_info library;
+  std::error_code error;
+  return dladdr(reinterpret_cast<const void*>(&installed_compiler), &library) == 0
+             ? std::vector<std::string>{}
+             : compiler_installed_with(fs::canonical(library.dli_fname, error));
+}
 
 int run_compiler(std::span<const char* const> arguments) {
   const Caller caller(std::chrono::milliseconds(0));

@@ -31,6 +31,12 @@ constexpr int kHungSeconds = 60;
 // Limits the memory use, because each compilation needs a few hundred MB.
 constexpr int kMostCompileThreads = 32;
 
+// Null without a command or NVRTC.
+std::unique_ptr<CompileProcesses> processes_of(const std::vector<std::string>& command,
+                                               const std::optional<NvrtcLocation>& nvrtc) {
+  return command.empty() || !nvrtc ? nullptr : std::make_unique<CompileProcesses>(command, *nvrtc);
+}
+
 std::string bytes_text(std::int64_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
@@ -45,10 +51,9 @@ CudaDevice::CudaDevice(const Driver& driver, const DeviceOptions& options)
       nvml_(Nvml::open(pci_bus_id(*driver_, device_))),
       limits_(read_limits(*driver_, device_)),
       nvrtc_location_(find_nvrtc()),
-      compile_processes_(
-          options.compile_command.empty() || !nvrtc_location_
-              ? nullptr
-              : std::make_unique<CompileProcesses>(options.compile_command, *nvrtc_location_)),
+      has_own_compiler_(!options.compile_command.empty()),
+      compile_processes_(processes_of(
+          has_own_compiler_ ? options.compile_command : installed_compiler(), nvrtc_location_)),
       nvrtc_seconds_(options.nvrtc_seconds),
       compile_threads_(options.compile_threads) {
   identity_ = read_identity(*driver_, device_, limits_, nvml_.get());
@@ -115,8 +120,8 @@ const ThreadedNvrtc& CudaDevice::nvrtc() {
   return *nvrtc_;
 }
 
-// Compiles in this process if no compile process can be started. If a compile process fails because
-// of the environment (it was killed, or lacked memory), compiles once more.
+// If a compile process fails because of the environment (it was killed, or lacked memory), compiles
+// once more. Compiles in this process if none can be started, or if the installed one fails twice.
 std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& source,
                                                                 double seconds) {
   const auto milliseconds = [](double limit) {
@@ -124,14 +129,16 @@ std::variant<Binary, CompileFailure> CudaDevice::compile_within(const Source& so
   };
   if (compile_processes_) {
     try {
-      const auto compile = [&] {
-        return compile_processes_->compile(source, limits_.arch, milliseconds(seconds));
-      };
-      auto compiled = compile();
-      const auto* failure = std::get_if<CompileFailure>(&compiled);
-      return failure != nullptr && failure->cause == CompileFailure::Cause::kEnvironment ? compile()
-                                                                                         : compiled;
-    } catch (const std::system_error& error) {
+      for (int attempts_left = 2; attempts_left > 0; --attempts_left) {
+        auto compiled = compile_processes_->compile(source, limits_.arch, milliseconds(seconds));
+        const auto* failure = std::get_if<CompileFailure>(&compiled);
+        const bool is_of_environment =
+            failure != nullptr && failure->cause == CompileFailure::Cause::kEnvironment;
+        if (!is_of_environment || (attempts_left == 1 && has_own_compiler_)) {
+          return compiled;
+        }
+      }
+    } catch (const std::runtime_error& error) {
       log_info(std::string(error.what()) + "; compiling in this process");
     }
   }

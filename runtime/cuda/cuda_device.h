@@ -93,6 +93,7 @@ class CudaDevice final : public Device, private HardwareProbe {
   std::unique_ptr<const DeviceLimits> probed_limits_;  ///< written once
   std::atomic<const DeviceLimits*> current_limits_{&limits_};
   std::optional<NvrtcLocation> nvrtc_location_;
+  bool has_own_compiler_;                                ///< DeviceOptions::compile_command
   std::unique_ptr<CompileProcesses> compile_processes_;  ///< null: compile in this process
   double nvrtc_seconds_;
   int compile_threads_;  ///< DeviceOptions::compile_threads

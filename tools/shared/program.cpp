@@ -27,11 +27,10 @@ namespace tunedgemm::internal {
 namespace {
 
 constexpr const char* kThisProgram = "/proc/self/exe";
-constexpr std::string_view kCompile = "--compile-kernel";
 
 std::optional<int> run_as_child(std::span<char* const> arguments) {
   const std::string_view role = arguments.size() < 2 ? "" : arguments[1];
-  if (role == kCompile) {
+  if (role == cuda::kCompilerFlag) {
     return cuda::run_compiler(arguments.subspan(2));
   }
   if (role == kWorkerFlag) {
@@ -182,7 +181,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
 }
 
 std::vector<std::string> compile_command() {
-  return {kThisProgram, std::string(kCompile)};
+  return {kThisProgram, std::string(cuda::kCompilerFlag)};
 }
 
 std::vector<std::string> worker_command() {

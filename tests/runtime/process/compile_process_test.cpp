@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -212,6 +213,50 @@ TEST_CASE("A compile process whose folder is removed is replaced by another") {
   std::filesystem::remove_all(starts().back());  // of an idle process
   compile();
   CHECK(starts().size() == 3);
+}
+
+TEST_CASE("A program that embeds other sources compiles none", "[nvrtc]") {
+  if (!find_nvrtc()) {
+    TUNEDGEMM_SKIP("no NVRTC");
+  }
+  CompileProcesses processes = processes_of({TUNEDGEMM_COMPILE_PROGRAM});
+  Source other = some_source();
+  other.template_fingerprint = "of another version";
+  CHECK_THROWS_WITH(processes.compile(other, 80, kLong), ContainsSubstring("another version"));
+  CHECK_THROWS_WITH(processes.compile(some_source(), 80, kLong),
+                    ContainsSubstring(TUNEDGEMM_COMPILE_PROGRAM));
+}
+
+TEST_CASE("Compile processes end when they have not been used for a while") {
+  const TemporaryFolder folder;
+  const std::string script = "echo >> " + (folder.path() / "starts").string() +
+                             "; while read line; do echo failed; done; echo >> " +
+                             (folder.path() / "ends").string();
+  const auto lines_of = [&](const char* name) {
+    std::ifstream file(folder.path() / name);
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  CompileProcesses processes({"/bin/sh", "-c", script}, {"none", "0"},
+                             std::chrono::milliseconds(100));
+  for (const int times : {1, 2}) {
+    static_cast<void>(processes.compile(some_source(), 80, kLong));
+    CHECK(lines_of("starts") == times);
+    CHECK(comes_true([&] { return lines_of("ends") == times; }));
+  }
+}
+
+TEST_CASE("The installed program compiles for the library beside it") {
+  const TemporaryFolder folder;
+  const std::filesystem::path library = folder.path() / "lib" / "some-abi" / "libtunedgemm.so.0";
+  CHECK(compiler_installed_with(library).empty());
+  for (const char* const place : {"bin", "lib/bin", "lib/some-abi/bin"}) {
+    const std::filesystem::path program = folder.path() / place / "tunedgemm";
+    std::filesystem::create_directories(program.parent_path());
+    std::ofstream(program) << "#!/bin/sh\n";
+    CHECK(compiler_installed_with(library) != Command{program, std::string(kCompilerFlag)});
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    CHECK(compiler_installed_with(library) == Command{program, std::string(kCompilerFlag)});
+  }
 }
 
 TEST_CASE("A compiler process dies with its caller, however the caller dies") {
