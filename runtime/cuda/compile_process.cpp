@@ -1,6 +1,7 @@
 #include "runtime/cuda/compile_process.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -263,7 +264,7 @@ std::string_view serve(const Caller& caller, const Nvrtc& nvrtc, const std::stri
 
 std::vector<std::string> compiler_installed_with(const fs::path& library) {
   fs::path folder = library.parent_path();
-  for (int up = 0; up <= 2; ++up, folder = folder.parent_path()) {
+  for (int up = 0; up <= 2 && folder.is_absolute(); ++up, folder = folder.parent_path()) {
     const fs::path program = folder / "bin" / "tunedgemm";
     if (access(program.c_str(), X_OK) == 0) {
       return {program.string(), std::string(kCompilerFlag)};
@@ -273,11 +274,18 @@ std::vector<std::string> compiler_installed_with(const fs::path& library) {
 }
 
 std::vector<std::string> installed_compiler() {
-  Dl_info library;
+  Dl_info info;
+  link_map* library = nullptr;
+  if (dladdr1(reinterpret_cast<const void*>(&installed_compiler), &info,
+              reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) == 0) {
+    return {};
+  }
+  // The program itself, with this library linked in, has no name here. In Dl_info it has argv[0],
+  // which whoever starts a set-user-ID program chooses.
+  const fs::path path = *library->l_name == '\0' ? "/proc/self/exe" : library->l_name;
   std::error_code error;
-  return dladdr(reinterpret_cast<const void*>(&installed_compiler), &library) == 0
-             ? std::vector<std::string>{}
-             : compiler_installed_with(fs::canonical(library.dli_fname, error));
+  return path.is_absolute() ? compiler_installed_with(fs::canonical(path, error))
+                            : std::vector<std::string>{};
 }
 
 int run_compiler(std::span<const char* const> arguments) {

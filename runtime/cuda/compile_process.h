@@ -86,7 +86,8 @@ class CompileProcesses {
 inline constexpr std::string_view kCompilerFlag = "--compile-kernel";
 
 /// The command of the `tunedgemm` that is installed with the library at this path: in the folder
-/// bin beside it, as the Python package has it, or one or two folders up. Empty if there is none.
+/// bin beside it, as the Python package has it, or one or two folders up. Empty if there is none,
+/// or if the path is not absolute.
 std::vector<std::string> compiler_installed_with(const std::filesystem::path& library);
 /// The same for this library.
 std::vector<std::string> installed_compiler();

@@ -257,6 +257,12 @@ TEST_CASE("The installed program compiles for the library beside it") {
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     CHECK(compiler_installed_with(library) == Command{program, std::string(kCompilerFlag)});
   }
+  // Not one that happens to be in the current folder.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  CHECK(compiler_installed_with("").empty());
+  CHECK(compiler_installed_with("libtunedgemm.so.0").empty());
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("A compiler process dies with its caller, however the caller dies") {
