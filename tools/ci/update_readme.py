@@ -22,7 +22,6 @@ from plot_model_step import read as read_model_step
 # A speedup this many times as large or as small as the median is an outlier.
 OUTLIER = 1.5
 MODELS = ("gpt2", "llama", "mixtral", "qwen3_moe")
-TYPES_OF_GROUPS = ("bf16", "e4m3", "e4m3-block")  # of bench_grouped.py
 RIVALS = {"bf16": "torch._grouped_mm", "e4m3": "torch._scaled_grouped_mm"}
 
 
@@ -280,6 +279,7 @@ def grouped_means_text(run: dict) -> str:
 
 def grouped_lines(folder: pathlib.Path) -> list[str]:
     run = read_grouped(folder)
+    all_types = dict.fromkeys(row["types"] for row in run["rows"])
     lines = [
         "| division | groups | rows | N x K | types | time | TFLOP/s | x PyTorch | x batch |",
         "|---|--:|--:|--:|---|--:|--:|--:|--:|",
@@ -298,7 +298,7 @@ def grouped_lines(folder: pathlib.Path) -> list[str]:
         *lines,
         "",
         (
-            f"`python3 tools/measure/bench_grouped.py --types {' '.join(TYPES_OF_GROUPS)}`, on an "
+            f"`python3 tools/measure/bench_grouped.py --types {' '.join(all_types)}`, on an "
             f"{run['device']}, {run['versions']}, {run['rounds']} rounds, launches in a CUDA graph "
             f"and cold inputs: {grouped_means_text(run)}. The batch is ours, of three dimensions, "
             "where all groups have one size. e4m3 has scales of rows and columns; e4m3-block those "

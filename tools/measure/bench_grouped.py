@@ -251,8 +251,9 @@ def main() -> int:
             line += f"{row['us'][other] / us:12.3f}" if other in row["us"] else f"{'-':>12}"
         print(line, *row["remarks"], sep="\n    ", flush=True)
         if options.json:  # complete after every case
+            lines = ",\n".join(map(json.dumps, rows))  # a row each, for people and for diffs
             with open(options.json, "w", encoding="utf-8") as file:
-                json.dump(run | {"rows": rows}, file, indent=1)
+                file.write(f'{json.dumps(run)[:-1]}, "rows": [\n{lines}\n]}}\n')
     for kind, other in itertools.product(options.types, ("torch", "batch")):
         print(summary(rows, kind, other))
     return int(any("ours" not in row["us"] for row in rows))
