@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/text.h"
@@ -31,9 +33,11 @@ namespace {
 
 using internal::CallError;
 using internal::CallKey;
+using internal::CanonicalProblem;
 using internal::Context;
 using internal::DeviceError;
 using internal::Plan;
+using internal::Policy;
 using internal::refuse;
 
 std::string& error_message() {
@@ -238,7 +242,28 @@ tunedgemm_status run_new_or_recent(Context& context, const CallKey& key,
   return run(*plan, buffers, stream);
 }
 
-// Makes the plans of tunedgemm_prepare().
+// The problems of a list that calls may have to tune. Leaves out those that plans will refuse.
+std::deque<CanonicalProblem> problems_to_tune(const Context& context, const tunedgemm_problem* list,
+                                              size_t count, const internal::PlanOptions& options) {
+  std::deque<CanonicalProblem> problems;
+  if (options.policy.value_or(context.options().policy) != Policy::kTune) {
+    return problems;
+  }
+  for (size_t index = 0; index < count; ++index) {
+    try {
+      const CallKey key = key_of_plan(context, internal::complete(list, index), {}, options);
+      const Plan* plan = context.find_plan(key);
+      if (plan == nullptr || (!plan->is_final && options.policy == Policy::kTune)) {
+        problems.push_back(internal::checked_call(key).problem);
+      }
+    } catch (const CallError&) {
+      continue;
+    }
+  }
+  return problems;
+}
+
+// Makes the plans of tunedgemm_prepare(), whose problems are announced during its lifetime.
 class Preparation {
  public:
   struct Result {
@@ -247,8 +272,14 @@ class Preparation {
     std::string message{};
   };
 
-  Preparation(Context& context, const internal::PlanOptions& options)
-      : context_(context), options_(options) {}
+  [[nodiscard]] Preparation(Context& context, const internal::PlanOptions& options,
+                            std::deque<CanonicalProblem> to_tune)
+      : context_(context), options_(options) {
+    context.announce(std::move(to_tune));
+  }
+  ~Preparation() { context_.announce({}); }
+  Preparation(const Preparation&) = delete;
+  Preparation& operator=(const Preparation&) = delete;
 
   Result prepare(const tunedgemm_problem* list, size_t index) {
     Result result;
@@ -433,7 +464,8 @@ tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_p
     if (count > 0) {
       internal::check_size(problems);
     }
-    Preparation preparation(context_of(context), checked);
+    Context& on = context_of(context);
+    Preparation preparation(on, checked, problems_to_tune(on, problems, count, checked));
     tunedgemm_status status = TUNEDGEMM_STATUS_OK;
     std::string message;
     bool goes_on = true;
@@ -457,6 +489,20 @@ tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_p
       }
     }
     return status == TUNEDGEMM_STATUS_OK ? status : fail(status, message.c_str());
+  });
+}
+
+tunedgemm_status tunedgemm_context_announce(tunedgemm_context* context,
+                                            const tunedgemm_problem* problems, size_t count,
+                                            const tunedgemm_plan_options* options) {
+  return guarded([&] {
+    const internal::PlanOptions checked = internal::checked_options(options);
+    if (count > 0) {
+      internal::check_size(problems);
+    }
+    Context& on = context_of(context);
+    on.announce(problems_to_tune(on, problems, count, checked));
+    return TUNEDGEMM_STATUS_OK;
   });
 }
 

@@ -337,6 +337,7 @@ Context::TunedMiss Context::tune_missing(const CanonicalProblem& problem,
   TuneOptions tuning;
   tuning.rigor = options_.rigor;
   tuning.budget = options_.budget;
+  tuning.next = next_after(problem);
   const BackgroundTuner::Interruption interruption(background_);
   const double limit = search_limits_of(tuning.rigor, tuning.budget).seconds;
   const std::string at_most =
@@ -366,6 +367,31 @@ Context::TunedMiss Context::tune_missing(const CanonicalProblem& problem,
     return {.hit = std::nullopt, .nothing_compiles = nothing_compiles};
   }
   return {.hit = to_hit(std::move(*result.record), problem, device_->limits(), Match::kExact)};
+}
+
+void Context::announce(std::deque<CanonicalProblem> problems) {
+  const bool is_end = problems.empty();
+  {
+    const std::scoped_lock lock(announced_mutex_);
+    announced_ = std::move(problems);
+  }
+  if (is_end) {
+    tuning_.drop_next();
+  }
+}
+
+std::optional<CanonicalProblem> Context::next_after(const CanonicalProblem& problem) {
+  const std::scoped_lock lock(announced_mutex_);
+  const auto current = std::ranges::find(announced_, problem);
+  if (current == announced_.end()) {
+    return std::nullopt;
+  }
+  const auto needs_no_tuning = [&](const CanonicalProblem& announced) {
+    return announced == problem || is_empty(announced) || winners_.find(announced);
+  };
+  announced_.erase(announced_.begin(),
+                   std::find_if_not(current, announced_.end(), needs_no_tuning));
+  return announced_.empty() ? std::nullopt : std::optional(announced_.front());
 }
 
 TuneResult Context::tune(const Problem& problem, const TuneOptions& options) {

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -102,6 +104,11 @@ class Context {
   /// Null if no plan has been made for the key. Part of the hot path: no lock, no allocation.
   const Plan* find_plan(const CallKey& key) const noexcept { return plans_.find(key); }
 
+  /// Announces the problems that calls will need, in this order, instead of those announced
+  /// before. While a call tunes one of them, the compilers begin with the first one behind it that
+  /// has no winner. An empty list also ends these compilations, and waits for those in progress.
+  void announce(std::deque<CanonicalProblem> problems);
+
   WorkspacePool& workspaces() { return workspaces_; }
   /// A plan of the same call with a kernel that needs no workspace, for a launch whose workspace
   /// cannot be allocated. May compile the kernel if the context's policy allows it. Throws
@@ -183,6 +190,8 @@ class Context {
     bool nothing_compiles = false;  ///< every candidate was rejected as kUnavailable
   };
   TunedMiss tune_missing(const CanonicalProblem& problem, std::int64_t tuned_before);
+  /// The first announced problem behind this one that has no winner. Forgets those before it.
+  std::optional<CanonicalProblem> next_after(const CanonicalProblem& problem);
   static Compiling compiling_under(Policy policy);
 
   BackgroundTuner::Outcome tune_in_background(const CanonicalProblem& problem,
@@ -212,6 +221,8 @@ class Context {
   StoredWinners winners_;
   DeviceProbe probe_;
   TuningSession tuning_;
+  std::mutex announced_mutex_;
+  std::deque<CanonicalProblem> announced_;
   Counters counters_;
   std::atomic<bool> has_told_of_tuning_{false};
   std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_

@@ -99,12 +99,12 @@ TuneResult InProcessTuner::measure(const CanonicalProblem& problem, const TuneOp
     const Device::Current current(device_);
     probe_.complete();
     // Without a next problem its threads end with the tuning.
-    auto compiler = std::exchange(compiler_, nullptr);
+    auto compiler = exchange_compiler(nullptr);
     if (compiler == nullptr) {
       compiler = std::make_shared<CandidateCompiler>(device_, store_, &binaries_);
     }
     if (options.next) {
-      compiler_ = compiler;
+      exchange_compiler(compiler);
     }
     {
       DeviceEvaluator evaluator(device_, store_, problem, compiler,
@@ -146,6 +146,12 @@ TuneResult InProcessTuner::measure(const CanonicalProblem& problem, const TuneOp
   result.kind = TuneResult::Kind::kTuned;
   result.record = std::move(put.winner);
   return result;
+}
+
+std::shared_ptr<CandidateCompiler> InProcessTuner::exchange_compiler(
+    std::shared_ptr<CandidateCompiler> compiler) {
+  const std::scoped_lock lock(compiler_mutex_);
+  return std::exchange(compiler_, std::move(compiler));
 }
 
 void InProcessTuner::keep_kernel_without_workspace(const Tuning& tuning) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 
 #include "cache/store.h"
 #include "runtime/device.h"
@@ -24,18 +25,22 @@ class InProcessTuner final : public Tuner {
 
   TuneResult tune(const CanonicalProblem& problem, const TuneOptions& options,
                   double lease_wait_seconds) override;
+  void drop_next() override { exchange_compiler(nullptr); }
 
  private:
   TuneResult measure(const CanonicalProblem& problem, const TuneOptions& options);
   /// If the winner needs a workspace, also stores the fastest kernel that needs none. That kernel
   /// runs when there is no memory for a workspace.
   void keep_kernel_without_workspace(const Tuning& tuning);
+  /// Returns the former compiler_.
+  std::shared_ptr<CandidateCompiler> exchange_compiler(std::shared_ptr<CandidateCompiler> compiler);
 
   Device& device_;
   Store& store_;
   StoredWinners& winners_;
   DeviceProbe& probe_;
   BinaryCache binaries_;
+  std::mutex compiler_mutex_;
   std::shared_ptr<CandidateCompiler> compiler_;  ///< compiles for TuneOptions::next, or null
 };
 

@@ -47,6 +47,9 @@ class Tuner {
   /// that is tuning it, and returns that process's winner if it suffices(). Throws DeviceError.
   virtual TuneResult tune(const CanonicalProblem& problem, const TuneOptions& options,
                           double lease_wait_seconds) = 0;
+  /// Ends the compilations for TuneOptions::next, if that problem will not be tuned after all.
+  /// Waits for those in progress. Thread-safe, also during tune().
+  virtual void drop_next() = 0;
 };
 
 }  // namespace tunedgemm::internal

@@ -33,6 +33,9 @@ class TuningSession {
   TuneResult tune_missing(const CanonicalProblem& problem, const TuneOptions& options,
                           std::int64_t tuned_before);
 
+  /// See Tuner.
+  void drop_next() { tuner_->drop_next(); }
+
   /// The number of tunings in this session that found a winner.
   std::int64_t tuned() const { return tuned_; }
 

@@ -21,6 +21,8 @@ class WorkerTuner final : public Tuner {
 
   TuneResult tune(const CanonicalProblem& problem, const TuneOptions& options,
                   double lease_wait_seconds) override;
+  /// A worker ends its compilations with its next tuning.
+  void drop_next() override { in_process_->drop_next(); }
 
  private:
   Store& store_;

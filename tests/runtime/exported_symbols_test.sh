@@ -4,6 +4,7 @@
 set -euo pipefail
 
 expected="\
+tunedgemm_context_announce
 tunedgemm_context_create
 tunedgemm_context_destroy
 tunedgemm_context_freeze

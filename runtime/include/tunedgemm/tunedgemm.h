@@ -415,10 +415,20 @@ typedef int32_t (*tunedgemm_progress_function)(void* user_data, const tunedgemm_
 /** Makes the plans of a list of problems, of equal struct_size, one after the other, ahead of calls
  * with beta = 0 and matrices at multiples of 16, as tunedgemm_plan_create() does. Calls `function`,
  * unless NULL, after each. Repeated ones cost nothing. One that fails does not stop the others; the
- * first failure is returned, and its message begins with its index, as "problems[2]: ". */
+ * first failure is returned, and its message begins with its index, as "problems[2]: ". While a GPU
+ * tunes one, its compilers begin with the next, as tunedgemm_context_announce() tells them to. */
 tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_problem* problems,
                                    size_t count, const tunedgemm_plan_options* options,
                                    tunedgemm_progress_function function, void* user_data);
+
+/** Experimental. Announces the problems of a list, of equal struct_size, whose plans are made next,
+ * in this order, with these options. While a GPU tunes one of them, its compilers begin with the
+ * first one behind it that has no winner. An invalid one is left out. Each list replaces the
+ * one before, also that of tunedgemm_prepare(); an empty one ends these compilations, too, and
+ * waits for those in progress. */
+tunedgemm_status tunedgemm_context_announce(tunedgemm_context* context,
+                                            const tunedgemm_problem* problems, size_t count,
+                                            const tunedgemm_plan_options* options);
 /* ==== Advanced: contexts, each with its device and its cache ================================== */
 /** The kind of device. */
 typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
