@@ -272,6 +272,34 @@ std::string text_of(const tunedgemm_problem& problem) {
   return text;
 }
 
+// The device of default_context(), by its name or by an array.
+int ordinal_of_either(nb::handle device) {
+  return nb::isinstance<nb::str>(device) ? ordinal_of(device) : Array("a", device).view().device;
+}
+
+// Of a Context or a device's default context. A text that is no problem is left out.
+void announce(nb::handle context, nb::handle policy, const std::vector<std::string>& texts) {
+  std::vector<tunedgemm_problem> problems;
+  for (const std::string& text : texts) {
+    tunedgemm_problem problem;
+    tunedgemm_problem_init(&problem, -1, -1, -1, {}, {}, {});
+    if (tunedgemm_problem_parse(text.c_str(), &problem) == TUNEDGEMM_STATUS_OK) {
+      problems.push_back(problem);
+    }
+  }
+  tunedgemm_plan_options options;
+  tunedgemm_plan_options_init(&options);
+  options.policy = policy_of(python::text_of("policy", policy));
+  const auto used = nb::isinstance<Context>(context) ? nb::inst_ptr<Context>(context)->get()
+                                                     : default_context(nb::cast<int>(context));
+  tunedgemm_status status;
+  {
+    const GilRelease released;
+    status = tunedgemm_context_announce(used.get(), problems.data(), problems.size(), &options);
+  }
+  check(status);
+}
+
 class Plan {
  public:
   /// Plans a problem in the text of tunedgemm_problem_parse(), for well-aligned buffers without C.
@@ -557,11 +585,14 @@ NB_MODULE(_core, module) {
             std::nullopt);
         return text_of(call.problem());
       },
-      "a"_a, "b"_a, "out"_a, nb::kw_only(), "bias"_a = nb::none(), "activation"_a = "none",
+      "a"_a, "b"_a, "out"_a.none(), nb::kw_only(), "bias"_a = nb::none(), "activation"_a = "none",
       "c"_a = nb::none(), "beta"_a = 0.0, "scale_a"_a = nb::none(), "scale_b"_a = nb::none(),
       "numerics"_a = "default", "invariant"_a = false, "sm_limit"_a = 0, "ends"_a = nb::none(),
       "The problem of a call, as a list of shapes has it: 'types=bf16 layout=nt m=16 n=32 k=64'.\n"
       "Raises ValueError if the call is wrong.");
+  module.def("announce", &announce, "context"_a, "policy"_a, "texts"_a,
+             "Announces the problems that are planned next; see tunedgemm_context_announce().");
+  module.def("ordinal_of", &ordinal_of_either, "device"_a);
   module.attr("__version__") = tunedgemm_version();
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import ml_dtypes
 import numpy
 import pytest
 
 import tunedgemm
-from tunedgemm import _programs, _progress
+from tunedgemm import _core, _programs, _progress
 
 TUNE = {
     "device": "host",
@@ -26,6 +27,7 @@ TUNE = {
     "candidates": 2,
     "progress": False,
 }
+HOST = _core.ordinal_of("host")
 SHAPE = {"types": "f32", "m": 8, "n": 8, "k": 8}
 
 
@@ -143,6 +145,69 @@ def test_progress_is_reported():
         (2, 2, ""),
     ]
     assert states[0].left is None and states[-1].left == 0
+
+
+@pytest.fixture
+def announced(monkeypatch):
+    """The calls of announce(): the context or the device, and the texts."""
+    calls = []
+
+    def announce(context, policy, texts):
+        calls.append((context, texts))
+        _core.announce(context, policy, texts)
+
+    monkeypatch.setattr("tunedgemm._prepare._core", types.SimpleNamespace(**vars(_core)))
+    monkeypatch.setattr("tunedgemm._prepare._core.announce", announce)
+    return calls
+
+
+def test_problems_are_announced_to_the_contexts_of_their_plans(announced):
+    text = "types=f32 m=4 n=5 k=6"
+    a, b = numpy.ones((4, 6), "float32"), numpy.ones((6, 5), "float32")
+    with tunedgemm.Context("host", cache="") as other:
+        plans = tunedgemm.prepare(
+            [
+                {"a": (4, 6), "b": (6, 5), "dtype": "float32", "bias": (5,), "device": "host"},
+                {"problem": text, "device": "host", "name": "a layer"},
+                (a, b),
+                {"a": a, "b": b, "activation": "relu", "context": other},
+            ]
+        )
+        assert len(plans) == 4
+        assert announced == [
+            (HOST, [f"{text} bias=col", text, text]),
+            (other, [f"{text} activation=relu"]),
+            (HOST, []),
+            (other, []),
+        ]
+
+
+def test_wrong_problems_raise_when_it_is_their_turn(announced):
+    texts = ["types=f32 m=4 n=4 k=7", "types=f31 m=4 n=4 k=4"]
+    problems = [{"problem": text, "device": "host"} for text in texts]
+    states = []
+    with pytest.raises(ValueError, match='types is "f31"'):
+        tunedgemm.prepare(problems, progress=states.append)
+    assert [state.problem for state in states] == texts
+    assert announced == [(HOST, texts), (HOST, [])]
+
+
+def test_announcements_end_with_an_interrupt(announced):
+    def interrupt(state):
+        if state.done == 1:
+            raise KeyboardInterrupt
+
+    shape = {"a": (4, 4), "b": (4, 4), "dtype": "float32", "device": "host"}
+    with pytest.raises(KeyboardInterrupt):
+        tunedgemm.prepare([shape, shape, shape], progress=interrupt)
+    assert announced[-1] == (HOST, [])
+
+
+def test_nothing_is_announced_unless_problems_may_be_tuned(announced):
+    shape = {"a": (4, 4), "b": (4, 4), "dtype": "float32", "device": "host"}
+    tunedgemm.prepare([shape])
+    tunedgemm.prepare([shape, shape], policy="compile")
+    assert announced == []
 
 
 def test_the_line_fits_the_terminal():

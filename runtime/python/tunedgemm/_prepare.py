@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Callable, Union, overload
 
 from . import _arrays, _core
@@ -23,6 +23,7 @@ Path = Union[str, "os.PathLike[str]"]
 Row = dict[str, Any]
 # The element types of arguments that are given as shapes; the others have that of the result.
 TYPES_OF_SCALES = {"scale_a": "float32", "scale_b": "float32"}
+OMITTED_IN_TEXT = ("alpha", "slope", "out_dtype", "policy", "name", "accepted_loss", "context")
 MAY_BE_SHAPES = ("out", "bias", *TYPES_OF_SCALES)
 
 
@@ -70,20 +71,54 @@ def prepare(
                 "tune_all with its options"
             )
         return tune_all(problems, progress=progress)
-    wanted = list(problems)
+    wanted = [_named(problem) for problem in problems]
+    lacks_device = context is None and any(map(_lacks_device, wanted))
+    device = _first_device() if lacks_device else "host"
     plans: list[_core.Plan] = []
-    with Line(progress, len(wanted)) as line:
-        device = None
-        for problem in wanted:
-            arguments = _named(problem)
-            if device is None and context is None and _lacks_device(arguments):
-                device = _first_device()
-            arguments = _with_placeholders(arguments, device or "host")
+    with Line(progress, len(wanted)) as line, _announced(wanted, device, policy, context):
+        for given in wanted:
+            arguments = _with_placeholders(given, device)
             text = _text_of(arguments)
             line.show(len(plans), len(wanted), text)
             plans.append(line.wait_for(in_thread(_plan, text, arguments, policy, context)))
         line.show(len(plans), len(wanted), "")
     return plans
+
+
+@contextlib.contextmanager
+def _announced(
+    wanted: Sequence[dict[str, Any]], device: str, policy: str, context: _core.Context | None
+) -> Iterator[None]:
+    """While a GPU tunes a problem, its compilers begin with the next one of its context."""
+    texts: dict[_core.Context | int, list[str]] = {}
+    for given in wanted if len(wanted) > 1 and policy in ("default", "tune") else ():
+        with contextlib.suppress(Exception):  # its plan raises it
+            arguments = _with_placeholders(given, device)
+            place = arguments.get("context", context)
+            if place is None:
+                place = _core.ordinal_of(arguments.get("device", arguments.get("a")))
+            texts.setdefault(place, []).append(_problem_text(arguments))
+
+    def announce(place: _core.Context | int, of_place: list[str]) -> None:
+        with contextlib.suppress(Exception):  # the plans raise it
+            in_thread(_core.announce, place, policy, of_place).result()
+
+    try:
+        for place, of_place in texts.items():
+            announce(place, of_place)
+        yield
+    finally:
+        for place in texts:
+            announce(place, [])
+
+
+def _problem_text(arguments: Mapping[str, Any]) -> str:
+    if "problem" in arguments:
+        return str(arguments["problem"])
+    given = {name: value for name, value in arguments.items() if name not in OMITTED_IN_TEXT}
+    return _core.problem_text(
+        **{"out": None, **given, "activation": given.get("activation") or "none"}
+    )
 
 
 def _plan(
