@@ -13,15 +13,6 @@ std::string and_value(std::string_view left, int left_value, std::string_view ri
          std::to_string(right_value);
 }
 
-mma::Products products(const Problem& problem, const DeviceLimits& limits) {
-  if (problem.a.type == DataType::kF32) {
-    return problem.numerics == Numerics::kEmulated ? mma::Products::kEmulated
-                                                   : mma::Products::kTf32;
-  }
-  const bool native_fp8 = mma::multiplies_fp8(limits.arch) && problem.numerics == Numerics::kFast;
-  return is_fp8(problem.a.type) && !native_fp8 ? mma::Products::kAsF16 : mma::Products::kDirect;
-}
-
 mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const DataType accumulators = accumulator(problem.a.type, problem.b.type);
   return {.block_m = config.at("block_m"),
@@ -36,24 +27,13 @@ mma::Shape shape_of(const Problem& problem, const Config& config, const DeviceLi
           .alignment_a = problem.a.alignment_bytes,
           .alignment_b = problem.b.alignment_bytes,
           .has_block_scales = has_block_scales(problem),
-          .products = products(problem, limits)};
-}
-
-std::string why_not_products(const Problem& problem) {
-  if (!traits(problem.a.type).tensor_cores) {
-    return "tensor cores do not multiply " + types_text(problem);
-  }
-  if (problem.a.type == DataType::kF32 && problem.numerics == Numerics::kIeee) {
-    return "tensor cores do not compute IEEE products of f32: use the simt family, or ask for the "
-           "numerics tf32 or emulated";
-  }
-  return "";
+          .products = mma_products(problem, limits)};
 }
 
 /// Why the kernel cannot compute the problem with this shape; empty if it can. Most reasons are
 /// static_asserts of the kernel.
 std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
-  if (std::string why = why_not_products(problem); !why.empty()) {
+  if (std::string why = why_not_mma_products(problem); !why.empty()) {
     return why;
   }
   if (!shape.warps_divide_block_m()) {
@@ -143,7 +123,7 @@ class Mma final : public CudaFamily {
 
   AccumulationClass accumulation_class(const Problem& problem,
                                        const DeviceLimits& limits) const override {
-    if (limits.arch < mma::kLeastArch || !why_not_products(problem).empty()) {
+    if (limits.arch < mma::kLeastArch || !why_not_mma_products(problem).empty()) {
       return AccumulationClass::kNone;
     }
     // The f64 instruction adds its products one after the other.
@@ -158,6 +138,26 @@ class Mma final : public CudaFamily {
 };
 
 }  // namespace
+
+mma::Products mma_products(const Problem& problem, const DeviceLimits& limits) {
+  if (problem.a.type == DataType::kF32) {
+    return problem.numerics == Numerics::kEmulated ? mma::Products::kEmulated
+                                                   : mma::Products::kTf32;
+  }
+  const bool native_fp8 = mma::multiplies_fp8(limits.arch) && problem.numerics == Numerics::kFast;
+  return is_fp8(problem.a.type) && !native_fp8 ? mma::Products::kAsF16 : mma::Products::kDirect;
+}
+
+std::string why_not_mma_products(const Problem& problem) {
+  if (!traits(problem.a.type).tensor_cores) {
+    return "tensor cores do not multiply " + types_text(problem);
+  }
+  if (problem.a.type == DataType::kF32 && problem.numerics == Numerics::kIeee) {
+    return "tensor cores do not compute IEEE products of f32: use the simt family, or ask for the "
+           "numerics tf32 or emulated";
+  }
+  return "";
+}
 
 MmaShape::MmaShape(const Problem& problem, const Config& config, const DeviceLimits& limits)
     : Shape(shape_of(problem, config, limits)), group_m(config.at("group_m")) {}

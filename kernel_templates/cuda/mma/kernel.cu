@@ -4,7 +4,7 @@
 //
 // Read ../simt/kernel.cu first. New here: a whole warp executes a multiply instruction together.
 // The instruction multiplies 16 rows of A by 8 columns of B. These fragments are spread over the
-// registers of the warp's 32 lanes (../ptx/mma.cuh). Tiles in shared memory are swizzled, so that a
+// registers of the warp's 32 lanes (operands.cuh). Tiles in shared memory are swizzled, so that a
 // warp loads fragments without bank conflicts (tile.cuh) for every order of the operands
 // (fragment.cuh). The kernel supports every layout and alignment. On sm_90, ../wgmma/kernel.cu is
 // faster for the types that it supports.
@@ -27,7 +27,7 @@
 // K, and the CTA that arrives last adds their partial tiles (../common/split_k.cuh).
 //
 // f16, bf16, s8 and f64 are multiplied directly. f32 is rounded to tf32 (NUMERICS 1), or split into
-// three bf16 (NUMERICS 2, emulated: see fragment.cuh). fp8 is multiplied directly if the
+// three bf16 (NUMERICS 2, emulated: see operands.cuh). fp8 is multiplied directly if the
 // architecture has the instruction and NUMERICS is 3 (fast). Otherwise it is converted to f16, with
 // exact products and f32 accumulators.
 //
@@ -53,8 +53,8 @@
 #include "../common/rasterization.cuh"
 #include "../common/split_k.cuh"
 #include "../common/store.cuh"
-#include "../ptx/mma.cuh"
 #include "fragment.cuh"
+#include "operands.cuh"
 #include "shape.h"
 #include "tile.cuh"
 
@@ -82,19 +82,6 @@
 #ifndef SPLIT_K
 #define SPLIT_K 1  // slices of K
 #endif
-// The architecture: 90 for sm_90.
-#ifdef __CUDA_ARCH__
-constexpr int kArch = __CUDA_ARCH__ / 10;
-#else
-constexpr int kArch = 0;
-#endif
-
-// The types, the numerics and the architecture determine how elements are multiplied.
-constexpr int kElementBytes = sizeof(TypeA);
-constexpr bool kEmulates = kNumerics == Numerics::kEmulated;
-constexpr bool kIsFp8 = kElementBytes == 1 && !kAccumulatorIsInteger;
-constexpr bool kConvertsToF16 =
-    kIsFp8 && !(mma::multiplies_fp8(kArch) && kNumerics == Numerics::kFast);
 constexpr mma::Shape kShape{.block_m = BLOCK_M,
                             .block_n = BLOCK_N,
                             .block_k = BLOCK_K,
@@ -266,8 +253,6 @@ __device__ __forceinline__ WarpOrigin origin_of_warp() {
 
 // A warp tile has blocks of 16 rows of A and 16 columns of B.
 constexpr int kBlocksM = kWarpM / 16, kBlocksN = kWarpN / 16;
-constexpr int kBlocksOfStep = kEmulates ? 2 : 1;  // of 8 registers along k
-using Register = decltype(register_type(Accumulator()));
 
 // The fragments of one step.
 struct Fragments {
@@ -291,36 +276,6 @@ struct Fragments {
     }
   }
 };
-
-// The numbers of operands that convert() makes from a step's blocks, and of products of these
-// operands.
-constexpr int kOperands = kEmulates ? 3 : kConvertsToF16 ? 2 : 1;
-constexpr int kProducts = kEmulates ? 6 : kOperands;
-using OperandTypeA =
-    decltype(operand_type(TypeA(), *static_cast<const char (*)[kOperands]>(nullptr)));
-using OperandTypeB =
-    decltype(operand_type(TypeB(), *static_cast<const char (*)[kOperands]>(nullptr)));
-
-using Operands = Register[kOperands][4];
-struct Product {
-  int a, b;
-};
-__device__ __forceinline__ constexpr Product product_at(int index) {
-  constexpr Product emulated[6] = {{2, 0}, {0, 2}, {1, 1}, {1, 0}, {0, 1}, {0, 0}};
-  return kEmulates ? emulated[index] : Product{index, index};
-}
-
-// Adds products to 16 x 8 accumulators. `half` is 0 for the first 8 of B's 16 columns and 1 for the
-// others.
-__device__ __forceinline__ void multiply_operands(const Operands& a, const Operands& b, int half,
-                                                  Accumulator (&accumulators)[4]) {
-#pragma unroll
-  for (int index = 0; index < kProducts; ++index) {
-    const Product product = product_at(index);
-    const Register columns[2] = {b[product.b][2 * half], b[product.b][2 * half + 1]};
-    Mma<OperandTypeA, OperandTypeB>::mma_sync(a[product.a], columns, accumulators);
-  }
-}
 
 using Accumulators = Accumulator[kBlocksM][2 * kBlocksN][4];
 
@@ -379,11 +334,11 @@ __device__ __forceinline__ void multiply_fragments(const Fragments& fragments,
     for (int index = 0; index < 2 * kBlocksN; ++index) {
       const int n = m % 2 == 0 ? index : 2 * kBlocksN - 1 - index;
       if (!kEmulates && !kHasBlockScales) {
-        multiply_operands(a, b[n / 2], n % 2, accumulators[m][n]);
+        multiply_operands<TypeA, TypeB>(a, b[n / 2], n % 2, accumulators[m][n]);
         continue;
       }
       Accumulator step_accumulators[4] = {};
-      multiply_operands(a, b[n / 2], n % 2, step_accumulators);
+      multiply_operands<TypeA, TypeB>(a, b[n / 2], n % 2, step_accumulators);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         if constexpr (kHasBlockScales) {

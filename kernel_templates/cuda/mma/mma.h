@@ -4,6 +4,7 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernel_templates/cuda/geometry.h"
@@ -25,6 +26,11 @@ struct TritonConfig {
 std::span<const TritonConfig> triton_tutorial_configs();
 /// The tutorial's configs, translated to configs of this family.
 std::vector<Config> mma_configs_of_triton_tutorial();
+
+/// How mma.sync multiplies the elements. Precondition: why_not_mma_products() is empty.
+mma::Products mma_products(const Problem& problem, const DeviceLimits& limits);
+/// Why mma.sync does not multiply the elements with these numerics; empty if it does.
+std::string why_not_mma_products(const Problem& problem);
 
 /// The kernel's Shape for a problem and a config. Precondition: the config sets every knob of the
 /// family. A plain value.
