@@ -42,7 +42,7 @@ const BackendFamilies& cuda_families() {
       .number = 2,
       .families = {&naive_1d_family(), &naive_2d_family(), &row_per_block_family(),
                    &row_shared_family(), &tiled_shared_family(), &simt_family(), &mma_family(),
-                   &wgmma_family()},
+                   &skinny_family(), &wgmma_family()},
       .baseline = &naive_2d_family(),
       .compiler_command = compiler_command,
   };

@@ -14,6 +14,7 @@ const Family& row_shared_family();
 const Family& tiled_shared_family();
 const Family& simt_family();
 const Family& mma_family();
+const Family& skinny_family();
 const Family& wgmma_family();
 
 /// A family whose kernels are CUDA sources.

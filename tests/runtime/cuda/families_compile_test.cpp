@@ -2,6 +2,7 @@
 // architecture, rarely spill, and refuse the configs that their host halves refuse.
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <iostream>
@@ -68,8 +69,12 @@ std::vector<CompileSample> draw_round(Choice choice, Random& random,
           choice == Choice::kBestPredicted
               ? random_class(types, layout, activation, random)
               : random_class_of(*family, types, layout, activation, random);
-      const Problem problem = with_sizes(problem_class, m, 1000, 1000);
-      const std::vector<Config> legal = configs_of(*family, problem, limits_of(arch));
+      Problem problem = with_sizes(problem_class, m, 1000, 1000);
+      std::vector<Config> legal = configs_of(*family, problem, limits_of(arch));
+      if (legal.empty()) {
+        problem = narrow(problem_class, random);
+        legal = configs_of(*family, problem, limits_of(arch));
+      }
       if (!legal.empty()) {
         samples.push_back({family, arch, problem,
                            choose(*family, problem, legal, limits_of(arch), choice, random)});
@@ -96,14 +101,17 @@ void compile_rounds(const cuda::Nvrtc& nvrtc, SteadyClock::duration time) {
   CHECK(all.spilling * 10 <= all.compiled);
 }
 
-// A problem for which most families have configs. It is small enough that split-K has a counter for
-// each tile, even with tiles of 32 x 32.
+// A problem for which the family has configs. It is small enough that split-K has a counter for
+// each tile, even with tiles of 32 x 32. A family for few rows or columns gets one of each, since
+// its kernel cannot assert their number, and a long K.
 Problem problem_for(const Family& family) {
-  for (const DataType type : {DataType::kF32, DataType::kF16}) {
-    const CanonicalProblem problem =
-        canonical(make_problem(4032, 4032, 4096, type, type, type, "nn"));
-    if (!configs_of(family, problem, limits_of(90)).empty()) {
-      return problem;
+  for (const auto& [extent, depth] : {std::array{4032, 4096}, {1, 1 << 20}}) {
+    for (const DataType type : {DataType::kF32, DataType::kF16}) {
+      const CanonicalProblem problem =
+          canonical(make_problem(extent, extent, depth, type, type, type, "nn"));
+      if (!configs_of(family, problem, limits_of(90)).empty()) {
+        return problem;
+      }
     }
   }
   return {};
@@ -138,7 +146,7 @@ TEST_CASE("a family's best predicted configs compile for every architecture and 
     samples.insert(samples.end(), round.begin(), round.end());
   }
   const CompileReport report = compile_all(nvrtc, samples, never);
-  CHECK(report.spilling * 50 <= report.compiled);
+  CHECK(report.spilling * 20 <= report.compiled);
 }
 
 TEST_CASE("a sample of each family's configs compiles", "[nvrtc]") {

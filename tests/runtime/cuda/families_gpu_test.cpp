@@ -28,8 +28,8 @@ constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 constexpr std::array<std::string_view, 5> kLadder{"naive_1d", "naive_2d", "row_per_block",
                                                   "row_shared", "tiled_shared"};
-constexpr std::array<std::string_view, 8> kTested{kLadder[0], kLadder[1], kLadder[2], kLadder[3],
-                                                  kLadder[4], "simt",     "mma",      "wgmma"};
+constexpr std::array<std::string_view, 9> kTested{
+    kLadder[0], kLadder[1], kLadder[2], kLadder[3], kLadder[4], "simt", "mma", "skinny", "wgmma"};
 
 void test_family(std::string_view name, int classes, Device& device, const DeviceLimits& limits,
                  int shapes = kShapes, std::size_t most_cases = kNoLimit) {
@@ -67,6 +67,11 @@ TEST_CASE("simt multiplies every shape", "[gpu][simt]") {
 TEST_CASE("mma multiplies every shape", "[gpu][mma]") {
   TUNEDGEMM_OPEN_TEST_GPU(device);
   test_family("mma", kAllActivations, *device, device->limits());
+}
+
+TEST_CASE("skinny multiplies every shape", "[gpu][skinny]") {
+  TUNEDGEMM_OPEN_TEST_GPU(device);
+  test_family("skinny", kAllActivations, *device, device->limits());
 }
 
 TEST_CASE("wgmma multiplies every shape", "[gpu][wgmma]") {

@@ -198,8 +198,13 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
         const Problem drawn = random_class_of(family, types, layout, activation++, random);
         // A large shape, which few configs refuse. Half of these shapes have fewer rows, because a
         // search considers other configs for them.
-        const Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
-        const std::vector<Config> considered = configs_of(family, large, limits);
+        Problem large = with_sizes(drawn, index % 2 == 0 ? 1000 : 100, 1000, 1000);
+        std::vector<Config> considered = configs_of(family, large, limits);
+        const bool is_narrow = considered.empty();
+        if (is_narrow) {
+          large = narrow(drawn, random);
+          considered = configs_of(family, large, limits);
+        }
         if (considered.empty()) {
           continue;
         }
@@ -207,7 +212,8 @@ std::vector<FamilyCase> random_cases(const Family& family, const DeviceLimits& l
         constexpr int kMostAttempts = 20;
         int found = 0;
         for (int attempt = 0; found < shapes && attempt < kMostAttempts * shapes; ++attempt) {
-          const Problem problem = random_sizes(drawn, random);
+          const Problem any = random_sizes(drawn, random);
+          const Problem problem = is_narrow ? narrowed(any, large.m < large.n, random) : any;
           if (refusal(family, problem, config, limits).empty()) {
             cases.push_back({types, problem, config});
             ++found;

@@ -39,6 +39,7 @@ constexpr std::array<std::int64_t, 24> kDepths{
 
 // Limits the CPU reference to a few milliseconds.
 constexpr std::int64_t kMostMultiplyAdds = 4'000'000;
+constexpr unsigned kFewRows = 16;
 
 // A leading dimension of at least `length` elements that satisfies the alignment class.
 std::int64_t padded(std::int64_t length, const Matrix& matrix, std::int64_t extra_steps) {
@@ -156,6 +157,18 @@ Problem random_sizes(const Problem& problem_class, Random& random) {
     problem.c = problem.d;
   }
   return canonical(problem);
+}
+
+Problem narrowed(Problem problem, bool few_rows, Random& random) {
+  std::int64_t& extent = few_rows ? problem.m : problem.n;
+  extent = std::min<std::int64_t>(extent, 1 + random() % kFewRows);
+  return canonical(problem);
+}
+
+Problem narrow(const Problem& problem_class, Random& random) {
+  const std::int64_t few = 1 + random() % kFewRows;
+  return random() % 2 == 0 ? with_sizes(problem_class, few, 1000, 1000)
+                           : with_sizes(problem_class, 1000, few, 1000);
 }
 
 Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n, std::int64_t k) {

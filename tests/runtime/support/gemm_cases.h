@@ -36,5 +36,9 @@ Problem random_class_of(const Family& family, const TypeCase& types, std::string
 Problem random_sizes(const Problem& problem_class, Random& random);
 /// The class with these sizes, packed as densely as the alignments allow.
 Problem with_sizes(const Problem& problem_class, std::int64_t m, std::int64_t n, std::int64_t k);
+/// The class with 1 to 16 rows or columns of D and 1000 of the others.
+Problem narrow(const Problem& problem_class, Random& random);
+/// The problem with 1 to 16 rows or columns of D. Canonical.
+Problem narrowed(Problem problem, bool few_rows, Random& random);
 
 }  // namespace tunedgemm::internal
