@@ -19,6 +19,12 @@ constexpr double kHopelessPrediction = 20;
 // Candidates of an earlier session come early if they were within this factor of its best time.
 constexpr double kPromising = 1.5;
 
+// The models of different families err independently. So each family whose best candidate is
+// predicted within this factor of the best of all is a rival, and the best candidates of all rivals
+// get half of the places.
+constexpr double kRivalPrediction = 2;
+constexpr int kMostPlacesOfRival = 4;
+
 std::string key_of(const Candidate& candidate) {
   return to_text(candidate) + " " + candidate.family->fingerprint();
 }
@@ -136,6 +142,21 @@ std::vector<Instance> promising(const Knowledge& knowledge, const SelectionBuild
   return best;
 }
 
+// The places of each rival among `most`.
+std::unordered_map<const Family*, int> places_of_rivals(std::span<const Instance> ranked,
+                                                        int most) {
+  std::unordered_map<const Family*, int> places;
+  for (const Instance& instance : ranked) {
+    if (instance.predicted_us <= kRivalPrediction * ranked.front().predicted_us) {
+      places[instance.candidate.family] = 0;
+    }
+  }
+  for (auto& [family, number] : places) {
+    number = std::clamp(most / (2 * static_cast<int>(places.size())), 1, kMostPlacesOfRival);
+  }
+  return places;
+}
+
 }  // namespace
 
 bool still_holds(Reason earlier, Retry retry) {
@@ -171,9 +192,14 @@ Selection select(const Knowledge& knowledge, const SearchLimits& search_limits) 
     return untried(ranked) && builder.variants(ranked) < search_limits.variants_of_one_tile;
   };
 
+  auto places = places_of_rivals(knowledge.ranked, most);
   builder.add_default(knowledge.default_candidate);
   builder.add_all(promising(knowledge, builder, search_limits.finalists), most, any);
   builder.add_all(knowledge.seeds, most, any);
+  builder.add_all(knowledge.ranked, most, [&](const Instance& ranked) {
+    int& left = places[ranked.candidate.family];
+    return left > 0 && different(ranked) && left-- > 0;
+  });
   builder.add_all(knowledge.ranked, most, different);
   builder.add_all(knowledge.ranked, most, untried);
   builder.add_all(knowledge.ranked, most, hopeful);

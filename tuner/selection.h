@@ -1,9 +1,9 @@
 #pragma once
 
 // Selection: which candidates are tried, and in which order. The default comes first, so that it is
-// tried even on the smallest budget. Then come candidates known to be good. Then come the cost
-// model's best candidates, spread over different tiles, since the model errs equally for similar
-// candidates.
+// tried even on the smallest budget. Then come candidates known to be good. Then come the best
+// candidates of every family that may win, and then the cost model's best candidates, spread over
+// different tiles, since the model errs equally for similar candidates.
 
 #include <cstddef>
 #include <optional>

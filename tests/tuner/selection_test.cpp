@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel_templates/cuda/families.h"
 #include "tests/support/catch.h"
 #include "tests/tuner/support/fake_family.h"
 
@@ -78,6 +79,41 @@ TEST_CASE("A selection is spread over tiles before a tile's further variants com
   const Selection filled = select(knowledge, search_limits_of(10, 2));
   CHECK(filled.candidates.size() == 10);
   CHECK(contains(filled, fake_family().candidate(3, 32)));
+}
+
+TEST_CASE("A family that is predicted within twice the best time gets places") {
+  std::vector<Instance> ranked;
+  for (int variant = 0; variant < 40; ++variant) {
+    ranked.push_back(
+        fake_family().instance(fake_family().candidate(variant % 4, 32 << variant / 16), 100));
+    ranked.back().candidate.config.set("number", variant);
+  }
+  const auto add_rival = [&](const Family& family, double predicted_us) {
+    Instance rival = ranked.front();
+    rival.candidate.family = &family;
+    rival.predicted_us = predicted_us;
+    for (int variant = 0; variant < 6; ++variant) {
+      rival.candidate.config.set("number", variant);
+      rival.tile_key = "tile " + std::to_string(variant);
+      ranked.push_back(rival);
+    }
+  };
+  add_rival(simt_family(), 190);
+  add_rival(mma_family(), 210);
+  Knowledge knowledge;
+  knowledge.ranked = ranked;
+  const auto places = [&](const Family& family, int candidates) {
+    const Selection selection = select(knowledge, search_limits_of(candidates, kAll));
+    CHECK(selection.candidates.size() == static_cast<std::size_t>(candidates));
+    return std::count_if(selection.candidates.begin(), selection.candidates.end(),
+                         [&](const SelectedCandidate& selected) {
+                           return selected.ranked.candidate.family == &family;
+                         });
+  };
+  CHECK(places(simt_family(), 20) == 4);
+  CHECK(places(simt_family(), 8) == 2);
+  CHECK(places(simt_family(), 3) == 1);
+  CHECK(places(mma_family(), 20) == 0);
 }
 
 TEST_CASE("An exhaustive selection has every candidate once, except hopeless ones") {
