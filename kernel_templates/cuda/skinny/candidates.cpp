@@ -25,7 +25,7 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   }
   // Half of the tile, or of the steps in flight, would be outside the matrix.
   const std::int64_t extent = shape.wide_extent(problem);
-  if ((shape.warps_l > shape.classes() || shape.blocks > 1) && shape.block_l() >= 2 * extent) {
+  if (shape.warps_l > shape.classes() && shape.block_l() >= 2 * extent) {
     return false;
   }
   const std::int64_t steps = ceil_divide(problem.k, shape.step_k());
@@ -53,19 +53,16 @@ std::vector<Config> skinny_candidates(const Problem& problem, const DeviceLimits
   const int columns = on_tensor_cores ? std::max(exact, 8) : exact;
   for (const int warps_l : {1, 2, 4, 8, 16}) {
     for (const int warps_k : {1, 2, 4, 8, 16}) {
-      for (const int blocks : {1, 2, 4}) {
-        for (const int unroll : {1, 2, 4, 8}) {
-          for (const int split_k : kSkinnySplits) {
-            Config config({{"wide_b", wide_b ? 1 : 0},
-                           {"columns", columns},
-                           {"blocks", blocks},
-                           {"unroll", unroll},
-                           {"warps_l", warps_l},
-                           {"warps_k", warps_k},
-                           {"split_k", split_k}});
-            if (worth_trying(problem, config, limits)) {
-              chosen.push_back(std::move(config));
-            }
+      for (const int unroll : {1, 2, 4, 8}) {
+        for (const int split_k : kSkinnySplits) {
+          Config config({{"wide_b", wide_b ? 1 : 0},
+                         {"columns", columns},
+                         {"unroll", unroll},
+                         {"warps_l", warps_l},
+                         {"warps_k", warps_k},
+                         {"split_k", split_k}});
+          if (worth_trying(problem, config, limits)) {
+            chosen.push_back(std::move(config));
           }
         }
       }

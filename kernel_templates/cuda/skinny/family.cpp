@@ -19,7 +19,6 @@ skinny::Shape shape_of(const Problem& problem, const Config& config) {
   const bool wide_b = config.at("wide_b") == 1;
   const Matrix& wide = wide_b ? problem.b : problem.a;
   return {.columns = config.at("columns"),
-          .blocks = config.at("blocks"),
           .unroll = config.at("unroll"),
           .warps_l = config.at("warps_l"),
           .warps_k = config.at("warps_k"),
@@ -81,8 +80,7 @@ class Skinny final : public CudaFamily {
       : CudaFamily("skinny", "cuda/skinny/kernel.cu",
                    {{"wide_b", {0, 1}, "1: D has few rows, 0: few columns"},
                     {"columns", {1, 2, 4, 8, 16}, "the most rows of the narrow operand"},
-                    {"blocks", {1, 2, 4}, "units of a warp along L", Knob::kTile},
-                    {"unroll", {1, 2, 4, 8}, "steps along K in flight"},
+                    {"unroll", {1, 2, 4, 8}, "units of a warp along K in a step"},
                     {"warps_l", {1, 2, 4, 8, 16}, "warps of a CTA along L", Knob::kTile},
                     {"warps_k", {1, 2, 4, 8, 16}, "warps of a CTA along K", Knob::kTile},
                     {"split_k", {kSkinnySplits.begin(), kSkinnySplits.end()}, "split-K slices"}}) {}

@@ -25,7 +25,7 @@ TUNEDGEMM_CONSTEXPR int greatest(int x, int y) {
 // The knobs, and the properties of the problem that the kernel depends on.
 struct Shape {
   int columns;
-  int blocks, unroll;
+  int unroll;
   int warps_l, warps_k;
   int split_k;
 
@@ -48,7 +48,7 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR bool shifts_k() const { return is_k_major && classes() > 1; }
   TUNEDGEMM_CONSTEXPR bool shifts_l() const { return !is_k_major && classes() > 1; }
 
-  // ---- A unit: what a warp multiplies in a step, for each of its blocks along L -----------------
+  // ---- A unit: what a warp multiplies at a time -------------------------------------------------
   TUNEDGEMM_CONSTEXPR int unit_vectors() const {  // of a lane
     return is_k_major           ? 2
            : element_bytes == 1 ? 8
@@ -68,7 +68,7 @@ struct Shape {
 
   // ---- A CTA's tile -----------------------------------------------------------------------------
   // Of a shifted tile, only the columns that every class has are used.
-  TUNEDGEMM_CONSTEXPR int loaded_l() const { return warps_l * blocks * unit_l(); }
+  TUNEDGEMM_CONSTEXPR int loaded_l() const { return warps_l * unit_l(); }
   TUNEDGEMM_CONSTEXPR int block_l() const {
     return loaded_l() - (shifts_l() ? vector_elements() : 0);
   }
@@ -106,13 +106,13 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int partial_elements() const { return columns * block_l(); }
 
   // ---- Registers of a thread --------------------------------------------------------------------
-  TUNEDGEMM_CONSTEXPR int lane_vectors() const { return unroll * blocks * unit_vectors(); }
+  TUNEDGEMM_CONSTEXPR int lane_vectors() const { return unroll * unit_vectors(); }
   TUNEDGEMM_CONSTEXPR int accumulator_registers() const {
-    const int rows = unit_l() / (32 / lanes_of_k());  // of a lane in a block
+    const int rows = unit_l() / (32 / lanes_of_k());  // of a lane
     const int columns_of_lane = !uses_tensor_cores ? columns
                                 : is_k_major       ? columns / 2
                                                    : columns / 4;
-    return blocks * rows * columns_of_lane * accumulator_bytes / 4;
+    return rows * columns_of_lane * accumulator_bytes / 4;
   }
   // An estimate of the register pressure.
   TUNEDGEMM_CONSTEXPR int registers() const {
