@@ -581,7 +581,7 @@ def test_recorded_shapes_are_written_and_tuned(device, tmp_path):
     shapes.tune(progress=states.append, policy="compile")
     assert [state.done for state in states] == [0, 1, 2, 3]
     assert states[0].problem == "types=f32 layout=nt m=10 n=12 k=20 lda=24 bias=col"
-    kernels = {"blocked", "mma", "naive", "simt", "wgmma"}
+    kernels = {"blocked", "mma", "naive", "simt", "skinny", "wgmma"}
     assert all(
         any(kernel in problem.plan("compile").description for kernel in kernels)
         for problem in shapes
