@@ -6,7 +6,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr int kMostColumns = 16;
+constexpr int kMostColumns = 16, kLeastWarps = 4;
 /// The vectors in flight of a lane: fewer do not hide the latency of memory, more do not fit.
 constexpr int kLeastVectors = 4, kMostVectors = 16;
 /// Split-K makes at most this many CTAs per SM.
@@ -15,12 +15,8 @@ constexpr std::int64_t kMostCtasOnSm = 8;
 /// Whether the config may be the fastest in the search.
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const SkinnyShape shape(problem, config);
-  if (shape.warps() < 4 || shape.warps() > skinny::kMostThreads / 32 || !shape.classes_fit() ||
-      shape.block_l() <= 0) {
-    return false;
-  }
   const int vectors = shape.lane_vectors();
-  if (vectors < kLeastVectors || vectors > kMostVectors) {
+  if (shape.warps() < kLeastWarps || vectors < kLeastVectors || vectors > kMostVectors) {
     return false;
   }
   // Half of the tile, or of the steps in flight, would be outside the matrix.
@@ -47,10 +43,8 @@ std::vector<Config> skinny_candidates(const Problem& problem, const DeviceLimits
   if (narrow > kMostColumns) {
     return chosen;
   }
-  const bool on_tensor_cores =
-      problem.a.type != DataType::kF32 || problem.numerics != Numerics::kIeee;
   const auto exact = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(narrow)));
-  const int columns = on_tensor_cores ? std::max(exact, 8) : exact;
+  const int columns = skinny_uses_tensor_cores(problem) ? std::max(exact, 8) : exact;
   for (const int warps_l : {1, 2, 4, 8, 16}) {
     for (const int warps_k : {1, 2, 4, 8, 16}) {
       for (const int unroll : {1, 2, 4, 8}) {

@@ -10,10 +10,6 @@ namespace {
 /// The kernel counts elements of a row, and from a row to the next one of its class, in 32 bits.
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 30;
 
-bool uses_tensor_cores(const Problem& problem) {
-  return problem.a.type != DataType::kF32 || problem.numerics != Numerics::kIeee;
-}
-
 skinny::Shape shape_of(const Problem& problem, const Config& config) {
   const DataType accumulators = accumulator(problem.a.type, problem.b.type);
   const bool wide_b = config.at("wide_b") == 1;
@@ -27,7 +23,7 @@ skinny::Shape shape_of(const Problem& problem, const Config& config) {
           .accumulator_bytes = static_cast<int>(size_bytes(accumulators)),
           .is_k_major = wide.order == (wide_b ? Order::kColumnMajor : Order::kRowMajor),
           .alignment = wide.alignment_bytes,
-          .uses_tensor_cores = uses_tensor_cores(problem),
+          .uses_tensor_cores = skinny_uses_tensor_cores(problem),
           .takes_steps_of_16 = problem.numerics == Numerics::kEmulated};
 }
 
@@ -87,7 +83,7 @@ class Skinny final : public CudaFamily {
 
   Instantiation make_instance(const Problem& problem, const Config& config,
                               const DeviceLimits& limits) const override {
-    const int least_arch = uses_tensor_cores(problem) ? mma::kLeastArch : 0;
+    const int least_arch = skinny_uses_tensor_cores(problem) ? mma::kLeastArch : 0;
     if (std::string why = why_not_device(config, limits, least_arch); !why.empty()) {
       return why;
     }
@@ -132,6 +128,10 @@ class Skinny final : public CudaFamily {
 };
 
 }  // namespace
+
+bool skinny_uses_tensor_cores(const Problem& problem) {
+  return problem.a.type != DataType::kF32 || problem.numerics != Numerics::kIeee;
+}
 
 SkinnyShape::SkinnyShape(const Problem& problem, const Config& config)
     : Shape(shape_of(problem, config)), wide_b(config.at("wide_b") == 1) {}

@@ -96,8 +96,7 @@ static_assert(
 static_assert(kShape.threads() <= skinny::kMostThreads, "a CTA has at most 16 warps");
 static_assert(kShape.registers() <= 255,
               "unroll units and the accumulators must fit in 255 registers");
-static_assert(kShape.block_l() > 0 && kShape.split_k >= 1 && kShape.unroll >= 1,
-              "a tile must have rows, and split_k and unroll must be 1 or more");
+static_assert(kShape.split_k >= 1 && kShape.unroll >= 1, "split_k and unroll must be 1 or more");
 static_assert(THREADS == kShape.threads(), "THREADS must be 32 a warp");
 static_assert(SHARED_BYTES == kShape.shared_bytes(),
               "SHARED_BYTES must be the larger of the narrow operand's chunk and the warps' sums");

@@ -33,7 +33,7 @@ struct NarrowChunk {
   // A vector of the chunk, of which each row has `vectors`.
   __device__ __forceinline__ ChunkVector vector_at(int index, int vectors, float rows_of_vector,
                                                    int first_k) const {
-    // Exact, since there are less than 2^16 vectors.
+    // Exact, since there are fewer than 2^16 vectors.
     const auto row = static_cast<int>((static_cast<float>(index) + 0.5f) * rows_of_vector);
     const int position = (index - row * vectors) * kVector;
     const int k = first_k + position - shift_of(row, first_k);

@@ -9,9 +9,8 @@ namespace tunedgemm::internal::skinny {
 
 constexpr int kVectorBytes = 16;
 constexpr int kMostThreads = 512;
-// Of a row of the narrow operand that is in shared memory at a time.
-constexpr int kNarrowBytes = 32 << 10;
-constexpr int kMostNarrowRowBytes = 8 << 10;
+// The most of the narrow operand that is in shared memory at a time: of all rows, and of one.
+constexpr int kNarrowBytes = 32 << 10, kMostNarrowRowBytes = 8 << 10;
 constexpr int kRegistersOfSm = 1 << 16, kEnoughThreads = 1024;
 constexpr int kOtherRegisters = 44;  // of a thread, besides accumulators and vectors in flight
 

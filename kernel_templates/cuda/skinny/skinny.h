@@ -28,6 +28,9 @@ struct SkinnyShape : skinny::Shape {
   bool wide_b;
 };
 
+/// All but f32 with ieee products.
+bool skinny_uses_tensor_cores(const Problem& problem);
+
 /// The values of the knob split_k.
 inline constexpr std::array kSkinnySplits{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 

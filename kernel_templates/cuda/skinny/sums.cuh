@@ -190,12 +190,4 @@ struct FusedMultiplyAddSums {
   }
 };
 
-template <bool kOnTensorCores>
-struct SumsOf {
-  using Type = TensorCoreSums;
-};
-template <>
-struct SumsOf<false> {
-  using Type = FusedMultiplyAddSums;
-};
-using Sums = SumsOf<kUsesTensorCores>::Type;
+using Sums = ChoiceOf<kUsesTensorCores, TensorCoreSums, FusedMultiplyAddSums>::Type;

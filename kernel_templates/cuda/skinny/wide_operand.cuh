@@ -38,8 +38,8 @@ struct WideLoads {
   int begin_k, end_k;                // units between these are inside the span as a whole
   int shift;                         // elements by which the warp's vectors begin before the unit
 
-  // Loads a unit of the next step. Vectors at the ends of rows may have elements
-  // of other rows. Rows outside L have any elements, k outside K (MN-major) zeros.
+  // Loads a unit of the next step. Vectors at the ends of rows may have elements of other rows.
+  // Rows outside L have any elements, k outside K (MN-major) zeros.
   __device__ __forceinline__ void load_unit(WideUnit& unit, int ahead) const {
     const int unit_k = k + ahead * kNextK;
     if (unit_k >= begin_k && unit_k + kUnitSpan < end_k) {

@@ -7,33 +7,33 @@
 #include "shape.h"
 #include "vector.cuh"
 
+template <bool kIsFirst, class First, class Second>
+struct ChoiceOf {
+  using Type = First;
+};
+template <class First, class Second>
+struct ChoiceOf<false, First, Second> {
+  using Type = Second;
+};
+
 constexpr bool kWideIsB = WIDE_B != 0;
 template <bool kIsB>
 struct OperandOf {
-  using Type = TypeA;
-  static constexpr bool kIsKMajor = kOrderA == Order::kRowMajor;
-  static constexpr int kAlignment = kAlignA;
+  using Type = ChoiceOf<kIsB, TypeB, TypeA>::Type;
+  static constexpr bool kIsKMajor =
+      kIsB ? kOrderB == Order::kColumnMajor : kOrderA == Order::kRowMajor;
+  static constexpr int kAlignment = kIsB ? kAlignB : kAlignA;
 
   static __device__ __forceinline__ const Type* matrix(const Arguments& arguments,
                                                        long long batch_index) {
-    return matrix_a(arguments, batch_index);
+    if constexpr (kIsB) {
+      return matrix_b(arguments, batch_index);
+    } else {
+      return matrix_a(arguments, batch_index);
+    }
   }
   static __device__ __forceinline__ long long ld(const Arguments& arguments) {
-    return arguments.lda;
-  }
-};
-template <>
-struct OperandOf<true> {
-  using Type = TypeB;
-  static constexpr bool kIsKMajor = kOrderB == Order::kColumnMajor;
-  static constexpr int kAlignment = kAlignB;
-
-  static __device__ __forceinline__ const Type* matrix(const Arguments& arguments,
-                                                       long long batch_index) {
-    return matrix_b(arguments, batch_index);
-  }
-  static __device__ __forceinline__ long long ld(const Arguments& arguments) {
-    return arguments.ldb;
+    return kIsB ? arguments.ldb : arguments.lda;
   }
 };
 using Wide = OperandOf<kWideIsB>;
@@ -69,8 +69,8 @@ constexpr int kVector = kShape.vector_elements(), kUnitVectors = kShape.unit_vec
 constexpr int kUnitL = kShape.unit_l(), kUnitK = kShape.unit_k(), kStepK = kShape.step_k();
 constexpr int kNextK = kShape.next_k();  // from a unit of a warp to its next one
 constexpr int kLanesOfK = kShape.lanes_of_k();
-constexpr int kNextRow =
-    32 / kLanesOfK * kClasses;  // K-major: from a row of a lane to its next one
+// K-major: from a row of a lane to its next one.
+constexpr int kNextRow = 32 / kLanesOfK * kClasses;
 constexpr int kBlockL = kShape.block_l();
 constexpr int kChunkSteps = kShape.chunk_steps(), kFront = kShape.front();
 constexpr bool kShiftsK = kShape.shifts_k(), kShiftsL = kShape.shifts_l();
