@@ -61,7 +61,7 @@ struct NarrowChunk {
           const ChunkVector vector = vector_at(index, vectors, rows_of_vector, first_k);
           if (vector.k < 0 || vector.k + kVector > end_k) {
             uint4 bytes = load_elements(vector.from, span.begin, span.end);
-            ByteMask(-vector.k * kElementBytes, (end_k - vector.k) * kElementBytes).apply(bytes);
+            RowMask<Narrow::Type>(vector.k, end_k).apply(bytes);
             *vector.to = bytes;
           }
         }

@@ -43,11 +43,17 @@ __device__ __noinline__ uint4 load_elements(const Type* from, const Type* begin,
   return vector.bytes;
 }
 
-// Clears the bytes of a vector outside [begin, end). Both may lie outside the vector.
-struct ByteMask {
+// Clears the elements of a vector that are outside a row of `extent` elements. `first` is the
+// position of the vector's first element in the row, which may be a few steps outside.
+template <class Type>
+struct RowMask {
   unsigned word[4];
 
-  __device__ __forceinline__ ByteMask(int begin, int end) {
+  __device__ __forceinline__ RowMask(int first, int extent) {
+    // In bytes. Extents and positions are up to 2^30 elements, so they are limited first.
+    constexpr int kBytes = sizeof(Type);
+    const int begin = max(-first, 0) * kBytes;
+    const int end = min(extent - first, 16 / kBytes) * kBytes;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       // The shifts are clamped to 32.

@@ -87,7 +87,7 @@ struct WideLoads {
   __device__ __forceinline__ void clear_outside_k(WideUnit& unit, int ahead) const {
     const int unit_k = k - kStepK + ahead * kNextK;
     if (Wide::kIsKMajor && (unit_k < 0 || unit_k + kVector > depth)) {
-      const ByteMask mask(-unit_k * kElementBytes, (depth - unit_k) * kElementBytes);
+      const RowMask<Wide::Type> mask(unit_k, depth);
 #pragma unroll
       for (WideVector& vector : unit.vectors) {
         mask.apply(vector.bytes);
