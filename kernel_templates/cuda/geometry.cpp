@@ -112,6 +112,14 @@ std::int64_t ctas_for(std::int64_t work_tiles, const DeviceLimits& limits) {
   return limits.most_ctas > 0 ? std::min(work_tiles, limits.most_ctas) : work_tiles;
 }
 
+Launch tiled_launch(int threads, std::int64_t shared_bytes, const Tiling& tiling,
+                    std::int64_t partial_tile_bytes, const DeviceLimits& limits) {
+  return {.grid = {static_cast<std::uint32_t>(ctas_for(tiling.blocks().value_or(0), limits)), 1, 1},
+          .block = {static_cast<std::uint32_t>(threads), 1, 1},
+          .shared_bytes = static_cast<std::uint32_t>(shared_bytes),
+          .workspace_bytes = split_workspace_bytes(tiling, partial_tile_bytes)};
+}
+
 int blocks_per_sm(int threads, int registers_per_thread, std::int64_t shared_bytes,
                   const DeviceLimits& limits) {
   if (limits.most_ctas > 0) {

@@ -10,6 +10,7 @@
 
 #include "kernel_templates/base/division.h"
 #include "kernel_templates/device_limits.h"
+#include "kernel_templates/launch.h"
 #include "kernel_templates/problem/problem.h"
 
 namespace tunedgemm::internal {
@@ -46,6 +47,11 @@ std::string why_not_tiling(const Problem& problem, const Tiling& tiling, int blo
 
 /// The CTAs of a launch for `work_tiles` work tiles: one for each, or as many as the limits allow.
 std::int64_t ctas_for(std::int64_t work_tiles, const DeviceLimits& limits);
+
+/// The launch of a kernel that needs a CTA of this size for each work tile. It has as many CTAs as
+/// the limits allow. Precondition: why_not_tiling() is empty.
+Launch tiled_launch(int threads, std::int64_t shared_bytes, const Tiling& tiling,
+                    std::int64_t partial_tile_bytes, const DeviceLimits& limits);
 
 /// The number of CTAs of this size that an SM runs at a time; at least 1. If the limits bound the
 /// CTAs of a launch, they have an SM each.

@@ -122,11 +122,8 @@ class Simt final : public CudaFamily {
     }
     const Tiling blocks = shape.tiles(problem);
     Instance instance = begin_instance(problem, config);
-    instance.launch = {
-        .grid = {static_cast<std::uint32_t>(ctas_for(blocks.blocks().value_or(0), limits)), 1, 1},
-        .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
-        .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
-        .workspace_bytes = split_workspace_bytes(blocks, shape.partial_tile_bytes())};
+    instance.launch = tiled_launch(shape.threads(), shape.shared_bytes(), blocks,
+                                   shape.partial_tile_bytes(), limits);
     instance.predicted_us =
         predicted_us(problem, [&](const Problem& batch) { return simt_us(batch, shape, limits); });
     instance.defines = {{"BLOCKS_PER_SM", std::to_string(shape.blocks_on_sm(limits))}};

@@ -104,11 +104,8 @@ class Skinny final : public CudaFamily {
       return why;
     }
     Instance instance = begin_instance(problem, config);
-    instance.launch = {
-        .grid = {static_cast<std::uint32_t>(ctas_for(blocks.blocks().value_or(0), limits)), 1, 1},
-        .block = {static_cast<std::uint32_t>(shape.threads()), 1, 1},
-        .shared_bytes = static_cast<std::uint32_t>(shape.shared_bytes()),
-        .workspace_bytes = split_workspace_bytes(blocks, partial_bytes)};
+    instance.launch =
+        tiled_launch(shape.threads(), shape.shared_bytes(), blocks, partial_bytes, limits);
     instance.predicted_us = skinny_us(problem, shape, limits);
     if (limits.most_ctas > 0) {
       instance.defines = {{"PERSISTENT", "1"}};
