@@ -1,9 +1,9 @@
 // The operands by their extents, the Shape, and the part of the problem that a CTA and a warp have.
-// kernel.cu defines the knobs.
 #pragma once
 
 #include "../common/split_k.cuh"
 #include "../mma/operands.cuh"
+#include "knobs.cuh"
 #include "shape.h"
 #include "vector.cuh"
 
