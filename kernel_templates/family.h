@@ -43,7 +43,7 @@ enum class AccumulationClass : std::int32_t {
   kNone = 0,     ///< split-K: the order of the sums depends on the config
   kInOrder = 1,  ///< fused multiply-adds in the order of K
   kMma = 2,      ///< mma.sync, and wgmma of f16, bf16 and s8, which gives the same bits
-  kWgmma = 3,    ///< wgmma of tf32 and fp8
+  kWgmma = 3,    ///< the family wgmma, of tf32, fp8 and f64
 };
 std::string_view name(AccumulationClass accumulation_class);
 

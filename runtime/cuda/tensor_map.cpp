@@ -11,6 +11,8 @@ constexpr unsigned long long kRaggedExtent = 1ULL << 30, kRaggedStride = 1ULL <<
 
 CUtensorMapDataType type_of(const TensorMap& map) noexcept {
   switch (map.type) {
+    case DataType::kF64:
+      return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
     case DataType::kF16:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case DataType::kBF16:

@@ -22,7 +22,7 @@ constexpr Types kTypes[] = {
     {DataType::kF32, DataType::kF32, Numerics::kIeee, AccumulationClass::kInOrder},
     {DataType::kF32, DataType::kF32, Numerics::kTf32, AccumulationClass::kWgmma},
     {DataType::kF32, DataType::kF32, Numerics::kEmulated},
-    {DataType::kF64, DataType::kF64, Numerics::kIeee, AccumulationClass::kInOrder},
+    {DataType::kF64, DataType::kF64, Numerics::kIeee, AccumulationClass::kWgmma},
     {DataType::kF16, DataType::kF16},
     {DataType::kBF16, DataType::kF32},
     {DataType::kS8, DataType::kS32},

@@ -54,8 +54,9 @@ std::int64_t shared_bytes(const Problem& original, const Config& config) {
 }  // namespace
 
 TEST_CASE("wgmma's refusals of types and layouts name them and the alternative") {
-  REQUIRE_THAT(why_not_kind({DataType::kF64, DataType::kF64, DataType::kF64}),
-               ContainsSubstring("f64"));
+  REQUIRE_THAT(why_not_with({{"block_k", 16}, {"stages", 2}},
+                            padded({DataType::kF64, DataType::kF64, DataType::kF64}, {64, 64, 64})),
+               ContainsSubstring("in_flight=1: f64 needs 0"));
   for (const Numerics numerics : {Numerics::kIeee, Numerics::kEmulated}) {
     REQUIRE_THAT(why_not_kind({DataType::kF32, DataType::kF32, DataType::kF32, "nt", numerics}),
                  ContainsSubstring("multiplies f32 only as tf32: ask for the numerics tf32"));
@@ -165,7 +166,8 @@ TEST_CASE("wgmma's tiles are any multiple of 8 or of 16 wide") {
   for (const Kind& kind : kinds) {
     const Problem problem = padded(kind, {512, 512, 512});
     const int block_k = 128 / static_cast<int>(size_bytes(kind.a));
-    const int in_flight = kind.numerics == Numerics::kPromoted ? 0 : 1;
+    const bool is_f64 = kind.a == DataType::kF64;
+    const int in_flight = kind.numerics == Numerics::kPromoted || is_f64 ? 0 : 1;
     for (const int block_n : {16, 24, 136, 144, 184}) {
       INFO(to_text(problem) << ", block_n=" << block_n);
       const std::string why = why_not_with(
@@ -175,6 +177,8 @@ TEST_CASE("wgmma's tiles are any multiple of 8 or of 16 wide") {
       if ((kind.a == DataType::kS8 || bytes_follow_n) && block_n % 16 != 0) {
         REQUIRE_THAT(why, ContainsSubstring("block_n=" + std::to_string(block_n) + ": ") &&
                               ContainsSubstring("need a multiple of 16"));
+      } else if (is_f64 && block_n > 136) {  // an accumulator has two registers
+        REQUIRE_THAT(why, ContainsSubstring(room(block_n, 136, 2)));
       } else {
         CHECK(why == "");
       }

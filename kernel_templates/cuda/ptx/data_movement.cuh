@@ -8,11 +8,24 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// "Data Movement and Conversion Instructions: ld, st". Loads and stores 32-bit values and vectors.
+// "Data Movement and Conversion Instructions: ld, st". Loads and stores values of 32 and 64 bits,
+// and vectors.
 __device__ __forceinline__ unsigned load_shared(unsigned from) {
   unsigned value;
   asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
   return value;
+}
+__device__ __forceinline__ double load_shared_f64(unsigned from) {
+  double value;
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(from) : "memory");
+  return value;
+}
+__device__ __forceinline__ void store_shared(unsigned to, double x) {
+  asm volatile("st.shared.f64 [%0], %1;" ::"r"(to), "d"(x) : "memory");
+}
+// st.shared.v2
+__device__ __forceinline__ void store_shared(unsigned to, double x, double y) {
+  asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(to), "d"(x), "d"(y) : "memory");
 }
 __device__ __forceinline__ void store_shared(unsigned to, unsigned x) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");

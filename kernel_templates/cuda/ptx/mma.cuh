@@ -85,6 +85,17 @@ struct Mma<f64, f64> {
   }
 };
 
+// f64 with 16 registers along k (sm_90 and later). In the order of k, a lane holds a[2 i] and
+// a[2 i + 1], rows g and g + 8 of register t + 4 i, and b[i], column g of register t + 4 i.
+__device__ __forceinline__ void mma_sync_k16(const double (&a)[8], const double (&b)[4],
+                                             double* d) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
+        "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+}
+
 // The fp8 instructions are slow on sm_90 and sm_100 (../mma/shape.h).
 template <>
 struct Mma<e4m3, e4m3> {

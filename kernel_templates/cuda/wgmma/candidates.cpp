@@ -71,7 +71,8 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
   const bool is_square = problem.m == problem.n;
   // The transpose of a tall tile takes one wide instruction in place of several narrow ones.
   const bool is_wide = choice.block_n > choice.schedule.block_m;
-  const bool transposes_nothing = element_bytes == 2 || (a_is_k_major && b_is_k_major);
+  const bool transposes_nothing =
+      element_bytes == 2 || element_bytes == 8 || (a_is_k_major && b_is_k_major);
   if (!is_square && is_wide && transposes_nothing) {
     return true;
   }
@@ -350,6 +351,7 @@ class CandidateSelection {
 std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits& limits) {
   CandidateSelection selection(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // after every 128 steps along k
+  const int in_flight = problem.a.type == DataType::kF64 ? 0 : 1;
   const int small_tile =
       std::min(usual_rows(problem), problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
   for (const Schedule& schedule : kSchedules) {
@@ -360,7 +362,11 @@ std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits&
           if (atoms_of_k == 2 && (promotes || schedule.block_m + block_n > small_tile)) {
             break;
           }
-          selection.consider_variants({schedule, block_n, cluster, atoms_of_k});
+          selection.consider_variants({.schedule = schedule,
+                                       .block_n = block_n,
+                                       .cluster = cluster,
+                                       .atoms_of_k = atoms_of_k,
+                                       .in_flight = in_flight});
           if (promotes) {  // one set of partial sums leaves registers for larger tiles
             selection.consider_variants({.schedule = schedule,
                                          .block_n = block_n,

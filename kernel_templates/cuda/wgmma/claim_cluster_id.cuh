@@ -100,7 +100,7 @@ __device__ __forceinline__ int broadcast_cluster_id(int rank, int id, unsigned a
   const bool has_claimed = threadIdx.x == kClaimingThread && rank == 0;
   if (kClusterSize == 1) {
     if (has_claimed) {
-      store_shared(address, id);
+      store_shared(address, static_cast<unsigned>(id));
     }
     __syncthreads();
   } else {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernel_templates/cuda/families.h"
+#include "kernel_templates/cuda/gpu_facts.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -25,6 +26,8 @@ namespace {
 //
 // The comment of a constant begins with the name of its fit.
 //
+constexpr int kHopper = 90;  // as DeviceLimits::arch
+
 // Bandwidths of an SM, in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;     // the hardware's
 constexpr double kL2BytesPerCycle = 78;          // all: when all SMs load; more if fewer do
@@ -105,7 +108,21 @@ double promotion_cycles(const WgmmaShape& shape) {
                   : instructions + kWaitForStep * shape.row_blocks();
 }
 
+// The warps multiply f64. Each reads the fragments of its rows and of all columns.
+double products_cycles_of_f64(const WgmmaShape& shape) {
+  const int rows_of_warp = 16 * shape.row_blocks();
+  const double read =
+      static_cast<double>(shape.bytes_along_k()) * shape.block_m / rows_of_warp *
+      (rows_of_warp + shape.block_n) / kSharedBytesPerCycle;
+  const double products = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k /
+                          gpu_facts(kHopper).mma_sync_f64;
+  return std::max(products, read);
+}
+
 double products_cycles(const WgmmaShape& shape) {
+  if (shape.multiplies_by_warps()) {
+    return products_cycles_of_f64(shape);
+  }
   // For all types, 64 x n accumulators by 32 bytes of k take n / 2 cycles, unless reading the
   // operands takes longer.
   const double instructions = static_cast<double>(shape.block_m) / wgmma::kRowBlock *
@@ -255,7 +272,8 @@ double startup_cycles(const WgmmaShape& shape) {
 double reduction_cycles(const WgmmaShape& shape) {
   return shape.split_k == 1
              ? 0
-             : kSplitKReduction + kSplitKReductionOfAccumulator * accumulators_of_tile(shape);
+             : kSplitKReduction + kSplitKReductionOfAccumulator * accumulators_of_tile(shape) *
+                                      shape.accumulator_bytes() / 4;
 }
 
 double reading_us(const Problem& problem, const WgmmaShape& shape, const Division& division,

@@ -33,6 +33,12 @@ using namespace tunedgemm::internal;
 template <wgmma::Shape kShape>
 using ChunkAccumulators = Accumulator[kShape.reduction_chunk_columns() / 2];
 
+// The built-in vector of 16 bytes of accumulators, given their type. For decltype only.
+__device__ double2 partial_vector(double);
+__device__ float4 partial_vector(float);
+__device__ float4 partial_vector(int);
+using PartialVector = decltype(partial_vector(Accumulator()));
+
 // The first element of a chunk is D[m0, n0] of the matrix with this batch index.
 struct Chunk {
   int batch_index, m0, n0;
@@ -276,7 +282,9 @@ struct CollectiveEpilogue {
   // ---- Rows that TMA cannot copy ----------------------------------------------------------------
   // A warp prepares strips of its 16 rows in shared memory (common/unaligned_rows.cuh).
   static constexpr int kStripColumns =
-      strip_columns(kBlockColumns, kShape.epilogue_bytes_of_warp(), sizeof(TypeD));
+      kShape.tensor_store
+          ? kBlockColumns
+          : strip_columns(kBlockColumns, kShape.epilogue_bytes_of_warp(), sizeof(TypeD));
 
   __device__ __forceinline__ void store_unaligned_rows(
       const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,
@@ -312,7 +320,8 @@ struct CollectiveEpilogue {
   // ---- Threads ----------------------------------------------------------------------------------
   // A warp stores its 16 rows as in the mma kernel (../mma): the accumulators go through shared
   // memory, so that a thread stores neighbouring elements of a row.
-  static constexpr int kSpreadColumns = kBlockColumns % 32 == 0 ? 32 : 16;
+  static constexpr int kSpreadColumns =
+      kBlockColumns % 32 == 0 && sizeof(Accumulator) == 4 ? 32 : 16;
   static constexpr int kSpreadPitch = kSpreadColumns + 8;
 
   __device__ __forceinline__ void store_by_threads(const Epilogue& epilogue, const Chunk& chunk,
@@ -383,16 +392,16 @@ struct CollectiveEpilogue {
   }
 
   // Returns the address of this thread's first vector of a chunk.
-  __device__ __forceinline__ static float4* vectors_of_chunk(const Reduction& reduction, int slice,
+  __device__ __forceinline__ static PartialVector* vectors_of_chunk(const Reduction& reduction, int slice,
                                                              int chunk) {
     const int vectors = slice * kVectorsOfTile + chunk * kVectorsOfChunk;
-    return reinterpret_cast<float4*>(reduction.partial_tiles) + vectors * kWarpgroup +
+    return reinterpret_cast<PartialVector*>(reduction.partial_tiles) + vectors * kWarpgroup +
            reduction.group.thread;
   }
 
   __device__ __forceinline__ static void store_partial_tile(const Reduction& reduction, int slice,
                                                             const Accumulator* accumulators) {
-    float4* const vectors = vectors_of_chunk(reduction, slice, 0);
+    PartialVector* const vectors = vectors_of_chunk(reduction, slice, 0);
 #pragma unroll
     for (int index = 0; index < kVectorsOfTile; ++index) {
       AccumulatorVector vector;
@@ -400,7 +409,7 @@ struct CollectiveEpilogue {
       for (int i = 0; i < kVectorElements; ++i) {
         vector.element[i] = accumulators[index * kVectorElements + i];
       }
-      __stcg(vectors + index * kWarpgroup, reinterpret_cast<const float4&>(vector));
+      __stcg(vectors + index * kWarpgroup, reinterpret_cast<const PartialVector&>(vector));
     }
   }
 
@@ -416,8 +425,8 @@ struct CollectiveEpilogue {
     }
 #pragma unroll 1
     for (int first_slice = 0; first_slice < kShape.split_k; first_slice += kSlicesAtOnce) {
-      const float4* const from = vectors_of_chunk(reduction, first_slice, chunk);
-      float4 vectors[kSlicesAtOnce][kVectorsOfChunk];
+      const PartialVector* const from = vectors_of_chunk(reduction, first_slice, chunk);
+      PartialVector vectors[kSlicesAtOnce][kVectorsOfChunk];
 #pragma unroll
       for (int slice = 0; slice < kSlicesAtOnce; ++slice) {
 #pragma unroll

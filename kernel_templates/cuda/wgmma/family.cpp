@@ -24,7 +24,7 @@ std::vector<Knob> wgmma_knobs() {
   const LegalValuesOfKnobs legal{
       .block_m = {{64, 128, 192, 256}, Knob::kTile},
       .block_n = {in_steps(wgmma::kLeastWidth, wgmma::kMostWidth, wgmma::kWidthStep), Knob::kTile},
-      .block_k = {{32, 64, 128, 256}, Knob::kTile},
+      .block_k = {{16, 32, 64, 128, 256}, Knob::kTile},
       .stages = {in_steps(2, wgmma::kMostStages)},
       .epilogue_stages = {{1, 2}, Knob::kTile},
       .consumers = {{1, 2, 3}, Knob::kTile},
@@ -96,7 +96,8 @@ class Wgmma final : public CudaFamily {
     if (limits.arch != kArch || !why_not_wgmma_types(problem).empty()) {
       return AccumulationClass::kNone;
     }
-    const bool as_mma = problem.a.type != DataType::kF32 && !is_fp8(problem.a.type);
+    const DataType type = problem.a.type;
+    const bool as_mma = type != DataType::kF32 && type != DataType::kF64 && !is_fp8(type);
     return as_mma ? AccumulationClass::kMma : AccumulationClass::kWgmma;
   }
 

@@ -31,7 +31,8 @@
 // tensor cores (NUMERICS 3, fast), or in f32 after each k tile (4, promoted). wgmma takes operands
 // of 8 and 32 bits only if they are K-major. The consumers read an MN-major A of 32 bits into
 // registers. Other MN-major operands of these types are transposed in shared memory by the other
-// warps of the producer's warpgroup (transpose.cuh).
+// warps of the producer's warpgroup (transpose.cuh). wgmma has no instruction for f64, so the warps
+// of the consumers multiply it with mma.sync (f64_fragments.cuh).
 //
 // If rows are grouped, the CTAs make a table of the groups in shared memory and find their work
 // tiles in it. Tiles, and clusters, end with a group.

@@ -5,6 +5,7 @@
 //   multiply_overlapped()         while another row block is stored
 //   multiply_promoted()           fp8: adds the (scaled) sums of a k tile to f32 accumulators
 //   multiply_a_from_registers()   an MN-major A of 32 bits
+//   multiply_by_warps()           f64
 //
 // A consumer has one or several row blocks of 64 rows of D. ptx/wgmma.cuh has the layout of their
 // accumulators.
@@ -13,8 +14,10 @@
 #include "../common/problem.cuh"
 #include "../ptx/data_movement.cuh"
 #include "../ptx/mbarrier.cuh"
+#include "../ptx/mma.cuh"
 #include "../ptx/wgmma.cuh"
 #include "block_scales.cuh"
+#include "f64_fragments.cuh"
 #include "pipeline.cuh"
 #include "shape.h"
 #include "shared_tile.cuh"
@@ -62,6 +65,8 @@ struct CollectiveMainloop {
       multiply_promoted(work, accumulators);
     } else if constexpr (kShape.a_from_registers()) {
       multiply_a_from_registers(k_tiles, accumulators);
+    } else if constexpr (kShape.multiplies_by_warps()) {
+      multiply_by_warps(k_tiles, accumulators);
     } else {
       multiply(k_tiles, accumulators);
     }
@@ -272,6 +277,77 @@ struct CollectiveMainloop {
     }
     // Otherwise the compiler may move an addition behind the next step's wgmma, and serialize them.
     fence_registers(accumulators);
+  }
+
+  // ---- f64 --------------------------------------------------------------------------------------
+  // A warp multiplies its 16 rows of each row block by 8 columns at a time. While it does so, it
+  // reads the next columns and, in the last ones, the rows of the next step.
+  using RowFragments = double[kRowBlocks][8];
+
+  __device__ __forceinline__ void multiply_by_warps(int k_tiles, Accumulators& accumulators) {
+    constexpr int kF64Steps = kShape.block_k / kF64Step;
+    const unsigned offset_a = f64_offset_of_lane(kTileA), offset_b = f64_offset_of_lane(kTileB);
+    RowFragments rows, next_rows;
+    F64Fragment columns, next_columns;
+    clear<kShape>(accumulators);
+    wait(shared.full(state.stage), state.phase);
+    load_rows(state.stage, offset_a, 0, rows);
+    load_f64(kTileB, shared.b(state.stage), offset_b, 0, 0, columns);
+#pragma unroll 1
+    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+      const int stage = state.stage;
+      state.advance();
+#pragma unroll
+      for (int step = 0; step < kF64Steps; ++step) {
+#pragma unroll
+        for (int column = 0; column < kShape.block_n; column += 8) {
+          if (column + 8 < kShape.block_n) {
+            load_f64(kTileB, shared.b(stage), offset_b, column + 8, step, next_columns);
+          } else if (step + 1 < kF64Steps) {
+            load_rows(stage, offset_a, step + 1, next_rows);
+            load_f64(kTileB, shared.b(stage), offset_b, 0, step + 1, next_columns);
+          } else if (k_tile + 1 < k_tiles) {
+            wait(shared.full(state.stage), state.phase);
+            load_rows(state.stage, offset_a, 0, next_rows);
+            load_f64(kTileB, shared.b(state.stage), offset_b, 0, 0, next_columns);
+          }
+#pragma unroll
+          for (int block = 0; block < kRowBlocks; ++block) {
+            mma_sync_k16(rows[block], columns, &accumulators[block][column / 2]);
+          }
+          copy(next_columns, columns);
+          if (column + 8 == kShape.block_n) {
+            copy(next_rows, rows);
+          }
+        }
+      }
+      __syncwarp();  // all lanes have read the stage
+      stage_release.release(stage);
+    }
+  }
+
+  __device__ __forceinline__ void load_rows(int stage, unsigned offset, int step,
+                                            RowFragments& rows) const {
+#pragma unroll
+    for (int block = 0; block < kRowBlocks; ++block) {
+      const int row = first_row + wgmma::kRowBlock * block + threadIdx.x % 128 / 32 * 16;
+      F64Fragment upper, lower;
+      load_f64(kTileA, shared.a(stage), offset, row, step, upper);
+      load_f64(kTileA, shared.a(stage), offset, row + 8, step, lower);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        rows[block][2 * i] = upper[i];
+        rows[block][2 * i + 1] = lower[i];
+      }
+    }
+  }
+  template <class Fragments>
+  __device__ __forceinline__ static void copy(const Fragments& from, Fragments& to) {
+    constexpr int kCount = sizeof(Fragments) / sizeof(double);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      (&reinterpret_cast<double&>(to))[i] = (&reinterpret_cast<const double&>(from))[i];
+    }
   }
 
   // ---- A from registers -------------------------------------------------------------------------

@@ -129,6 +129,7 @@ TUNEDGEMM_CONSTEXPR int macro_value(const char* text, int value_if_undefined) {
     "operands of 8 or 32 bits that are not K-major need 128")                                   \
   C(in_flight_fits_registers, "in_flight",                                                      \
     "an A of 32 bits that is not K-major needs in_flight=1")                                    \
+  C(in_flight_fits_warps, "in_flight", "f64 needs 0, since mma.sync is not asynchronous")       \
   C(block_scales_fit, "block_k", "scales of blocks need 128")                                   \
   C(epilogue_stages_fit, "epilogue_stages and tensor_store",                                    \
     "epilogue_stages=1 needs tensor_store=1: threads store longer rows")                        \
@@ -160,6 +161,10 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int rows_of_consumer() const { return block_m / consumers_of_tile(); }
   TUNEDGEMM_CONSTEXPR int row_blocks() const { return rows_of_consumer() / kRowBlock; }
 
+  // wgmma has no instruction for f64. The warps multiply it with mma.sync.
+  TUNEDGEMM_CONSTEXPR bool multiplies_by_warps() const { return element_bytes == 8; }
+  TUNEDGEMM_CONSTEXPR int accumulator_bytes() const { return multiplies_by_warps() ? 8 : 4; }
+
   // ---- Tiles in shared memory -------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR SharedTile loaded_tile_a() const {
     return shared_tile(block_m, block_k, element_bytes, a_is_k_major);
@@ -172,7 +177,9 @@ struct Shape {
   // transposed in shared memory.
   TUNEDGEMM_CONSTEXPR bool a_from_registers() const { return element_bytes == 4 && !a_is_k_major; }
   TUNEDGEMM_CONSTEXPR bool transposes_a() const { return element_bytes == 1 && !a_is_k_major; }
-  TUNEDGEMM_CONSTEXPR bool transposes_b() const { return element_bytes != 2 && !b_is_k_major; }
+  TUNEDGEMM_CONSTEXPR bool transposes_b() const {
+    return !b_is_k_major && (element_bytes == 1 || element_bytes == 4);
+  }
   TUNEDGEMM_CONSTEXPR bool transposes() const { return transposes_a() || transposes_b(); }
   // The tiles that wgmma reads.
   TUNEDGEMM_CONSTEXPR SharedTile tile_a() const {
@@ -227,10 +234,12 @@ struct Shape {
   // ---- Registers --------------------------------------------------------------------------------
   // The registers for fragments of A, except those of one row block, which always fit.
   TUNEDGEMM_CONSTEXPR int fragment_registers() const {
-    return a_from_registers() ? 32 * (row_blocks() - 1) : 0;
+    return a_from_registers() || multiplies_by_warps() ? 32 * (row_blocks() - 1) : 0;
   }
-  // A thread's accumulators at the end of a tile.
-  TUNEDGEMM_CONSTEXPR int stored_accumulators() const { return row_blocks() * block_n / 2; }
+  // The registers for a thread's accumulators at the end of a tile.
+  TUNEDGEMM_CONSTEXPR int stored_accumulators() const {
+    return row_blocks() * block_n / 2 * accumulator_bytes() / 4;
+  }
   // The registers for a thread's accumulators and fragments.
   TUNEDGEMM_CONSTEXPR int accumulators() const {
     return stored_accumulators() + partial_sums() + fragment_registers();
@@ -243,6 +252,7 @@ struct Shape {
   //   3                      the 128 registers at launch, since an instruction names     100
   //                          all accumulators; ptxas needs 26 others
   //   3, A from registers    the same; ptxas needs 4 others                               96
+  //   f64: 1; 2; 3           the same, of which two row blocks of fragments take 32       160; 136; 48
   //
   // The epilogue needs 1/6 of this limit for C or a bias, unless partial sums leave it more, or for
   // split-K with three consumers or partial sums. It needs 2/6 for C or a bias together with
@@ -251,10 +261,12 @@ struct Shape {
   TUNEDGEMM_CONSTEXPR int most_accumulators() const {
     const bool adds_operand = (reads_c || reads_bias) && !promotes;
     const bool few_are_left = split_k > 1 && (consumers == 3 || promotes);
-    const int sixths = adds_operand && fragment_registers() > 0 ? 4
-                       : adds_operand || few_are_left           ? 5
-                                                                : 6;
-    const int most = (consumers < 3 ? 192 : a_from_registers() ? 96 : 100) * sixths / 6;
+    const int sixths = adds_operand && a_from_registers() && row_blocks() > 1 ? 4
+                       : adds_operand || few_are_left                         ? 5
+                                                                              : 6;
+    const int of_f64 = consumers == 1 ? 160 : consumers == 2 ? 136 : 48;
+    const int of_others = consumers < 3 ? 192 : a_from_registers() ? 96 : 100;
+    const int most = (multiplies_by_warps() ? of_f64 : of_others) * sixths / 6;
     constexpr int kMostBesideC = 112;
     const int most_beside_c = kMostBesideC + accumulators() - stored_accumulators();
     return reads_c && row_blocks() > 1 && most_beside_c < most ? most_beside_c : most;
@@ -331,6 +343,9 @@ struct Shape {
   }
   TUNEDGEMM_CONSTEXPR bool in_flight_fits_registers() const {
     return !a_from_registers() || in_flight == 1;
+  }
+  TUNEDGEMM_CONSTEXPR bool in_flight_fits_warps() const {
+    return !multiplies_by_warps() || in_flight == 0;
   }
   TUNEDGEMM_CONSTEXPR bool block_scales_fit() const {
     return !has_block_scales || block_k == kScaledDepth;

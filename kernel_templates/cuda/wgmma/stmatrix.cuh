@@ -40,12 +40,15 @@ __device__ __forceinline__ unsigned pair_of(unsigned short low, unsigned short h
   return low | static_cast<unsigned>(high) << 16;
 }
 
-// A lane's elements in registers. A register holds two elements of 16 bits, or one of 32 bits.
+// A lane's elements in registers. A register holds two elements of 16 bits, or one of 32 or 64 bits.
 struct PackedElements16 {
   unsigned pair[4];
 };
 struct PackedElements32 {
   unsigned element[8];
+};
+struct PackedElements64 {
+  double element[8];
 };
 __device__ __forceinline__ PackedElements16 packed(const f16 (&x)[8]) {
   return {pair_of(x[0].bits, x[1].bits), pair_of(x[2].bits, x[3].bits),
@@ -63,6 +66,9 @@ __device__ __forceinline__ PackedElements32 packed(const s32 (&x)[8]) {
   return {bits_of(x[0]), bits_of(x[1]), bits_of(x[2]), bits_of(x[3]),
           bits_of(x[4]), bits_of(x[5]), bits_of(x[6]), bits_of(x[7])};
 }
+__device__ __forceinline__ PackedElements64 packed(const f64 (&x)[8]) {
+  return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]};
+}
 
 __device__ __forceinline__ void store_block(unsigned rows, int span, int column,
                                             const PackedElements16& elements) {
@@ -70,13 +76,15 @@ __device__ __forceinline__ void store_block(unsigned rows, int span, int column,
   store_matrices(rows + swizzled(lane % 16 * span + (column + lane / 16 * 8) * 2, span),
                  elements.pair);
 }
+template <class PackedElements>
 __device__ __forceinline__ void store_block(unsigned rows, int span, int column,
-                                            const PackedElements32& elements) {
+                                            const PackedElements& elements) {
+  constexpr int kBytes = sizeof(elements.element[0]);
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int row = lane / 4 + i % 2 * 8, at = column + lane % 4 * 2 + i / 2 * 8;
-    store_shared(rows + swizzled(row * span + at * 4, span), elements.element[2 * i],
+    store_shared(rows + swizzled(row * span + at * kBytes, span), elements.element[2 * i],
                  elements.element[2 * i + 1]);
   }
 }
@@ -87,13 +95,15 @@ __device__ __forceinline__ void store_block_transposed(unsigned rows, int row, i
   const int at_row = row + lane / 16 * 8 + lane % 8, at_column = column + lane / 8 % 2 * 8;
   store_matrices_transposed(rows + swizzled(at_row * 128 + at_column * 2, 128), elements.pair);
 }
+template <class PackedElements>
 __device__ __forceinline__ void store_block_transposed(unsigned rows, int row, int column,
-                                                       const PackedElements32& elements) {
+                                                       const PackedElements& elements) {
+  constexpr int kBytes = sizeof(elements.element[0]);
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int at_row = row + lane % 4 * 2 + i / 4 * 8 + i % 2;
     const int at_column = column + lane / 4 + i / 2 % 2 * 8;
-    store_shared(rows + swizzled(at_row * 128 + at_column * 4, 128), elements.element[i]);
+    store_shared(rows + swizzled(at_row * 128 + at_column * kBytes, 128), elements.element[i]);
   }
 }

@@ -42,7 +42,7 @@ struct WgmmaShape : wgmma::Shape, wgmma::OtherKnobs {
   /// The partial tiles of split-K: one for each consumer that holds accumulators of a tile.
   Tiling partial_tiles(const Problem& problem) const;
   std::int64_t partial_tile_bytes() const {
-    return std::int64_t{4} * block_m * block_n / consumers_of_tile();
+    return std::int64_t{accumulator_bytes()} * block_m * block_n / consumers_of_tile();
   }
   /// The number of clusters in one wave.
   std::int64_t clusters_of_wave(const DeviceLimits& limits) const;

@@ -99,11 +99,8 @@ std::string with_values(std::string_view words, const Problem& requested, const 
 }  // namespace
 
 std::string why_not_wgmma_types(const Problem& problem) {
-  const auto is_supported = [](DataType type) {
-    return traits(type).tensor_cores && type != DataType::kF64;
-  };
-  if (!is_supported(problem.a.type) || !is_supported(problem.b.type)) {
-    return "wgmma has no instruction for " + types_text(problem);
+  if (!traits(problem.a.type).tensor_cores || !traits(problem.b.type).tensor_cores) {
+    return "tensor cores do not multiply " + types_text(problem);
   }
   if (problem.a.type == DataType::kF32 && problem.numerics != Numerics::kTf32) {
     return "wgmma multiplies f32 only as tf32: ask for the numerics tf32, or use another family";

@@ -20,6 +20,7 @@ std::vector<Kind> wgmma_kinds() {
   for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
     all.push_back({.layout = layout});
     all.push_back({DataType::kBF16, DataType::kBF16, DataType::kF32, layout});
+    all.push_back({DataType::kF64, DataType::kF64, DataType::kF64, layout});
   }
   for (const Numerics numerics : {Numerics::kFast, Numerics::kPromoted}) {
     all.push_back(fp8(numerics));

@@ -72,6 +72,18 @@ TEST_CASE("wgmma's largest tiles, and widths between whole blocks, compile and d
   samples.push_back(sample_of(DataType::kBF16, "nt", config_of(128, 256, 2, 64)));
   samples.back().problem.beta = ScalarClass::kOther;
   samples.push_back(sample_of(DataType::kE4M3, "tn", config_of(256, 192, 2, 128), Numerics::kFast));
+  for (const std::string_view layout : {"nn", "nt", "tn", "tt"}) {
+    for (const auto& [block_m, block_n, consumers, split_k] : {std::tuple(128, 136, 2, 1),
+                                                               {256, 48, 2, 1},
+                                                               {128, 112, 2, 4},
+                                                               {64, 160, 1, 1},
+                                                               {128, 64, 1, 3},
+                                                               {192, 48, 3, 1}}) {
+      Config config = config_of(block_m, block_n, consumers, 16);
+      samples.push_back(
+          sample_of(DataType::kF64, layout, config.set("in_flight", 0).set("split_k", split_k)));
+    }
+  }
   Config promoted = config_of(256, 104, 2, 128);
   samples.push_back(
       sample_of(DataType::kE4M3, "nt", promoted.set("in_flight", 0), Numerics::kPromoted));
