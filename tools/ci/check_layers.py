@@ -55,6 +55,8 @@ KERNEL_TABLES = {
     "kernel_templates/problem/grouping.h",
     "kernel_templates/problem/scaling.h",
 }
+# These files take the place of kernel code.
+EMULATED = "tests/runtime/emulated_gpu/"
 
 
 def is_kernel_code(name: str) -> bool:
@@ -74,6 +76,8 @@ def complaint(name: str, quote: str, included: str) -> str:
     for pattern, owners in OWNERS:
         if pattern.match(included):
             return "" if name.startswith(owners) else f"only {' and '.join(owners)} may include it"
+    if name.startswith(EMULATED) and not name.endswith("_test.cpp"):
+        return ""
     if is_kernel_code(name):
         if quote == "<":
             is_standard = "/" not in included and "." not in included

@@ -4,10 +4,11 @@
 //   round_to(x, y)    converts an accumulator to an element, to nearest even; integers saturate
 //   multiply_add      sum += x * y;  add: sum += x;  divide: x / y
 //
-// No toolkit header is used, so that NVRTC needs no include path. A conversion is one PTX
-// instruction (PTX ISA, "Data Movement and Conversion Instructions: cvt") or a few operations on
-// bits.
+// No toolkit header is used, so that NVRTC needs no include path. A conversion is one instruction
+// (ptx/conversion.cuh) or a few operations on bits.
 #pragma once
+
+#include "../ptx/conversion.cuh"
 
 using f64 = double;
 using f32 = float;
@@ -29,22 +30,19 @@ struct e5m2 {
 
 // Converts two e4m3 (the first in the low byte) to two f16 (the first in the low half).
 __device__ __forceinline__ unsigned f16x2_from_e4m3x2(unsigned short pair) {
-  unsigned result;
-// This needs #if: older architectures reject the instruction even in a branch that is never taken.
 #if __CUDA_ARCH__ >= 890
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(pair));
+  return f16x2_by_cvt(pair);
 #else
   // Exponent and mantissa are shifted to their positions in an f16. The result is too small by a
   // factor of 2^8, since the exponent biases are 15 and 7. Multiplying it by 2^8 is exact. NaN (all
   // ones) is handled separately.
   const unsigned spread = (pair & 0xffu) | ((pair & 0xff00u) << 8);
   const unsigned magnitude = (spread & 0x007f007fu) << 7;
-  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(magnitude), "r"(0x5c005c00u));
+  unsigned result = multiply_f16x2(magnitude, 0x5c005c00u);
   const unsigned is_nan = ((spread & 0x007f007fu) + 0x00010001u) & 0x00800080u;
   result |= (is_nan << 8) - is_nan;  // 0x7f80 is an f16 NaN
-  result |= (spread & 0x00800080u) << 8;
+  return result | (spread & 0x00800080u) << 8;
 #endif
-  return result;
 }
 
 // Converts two e5m2 to two f16. An e5m2 is the upper half of an f16.
@@ -65,9 +63,7 @@ __device__ __forceinline__ s32 widen(s8 x) {
   return x;
 }
 __device__ __forceinline__ f32 widen(f16 x) {
-  f32 result;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
-  return result;
+  return f32_from_f16(x.bits);
 }
 __device__ __forceinline__ f32 widen(bf16 x) {
   return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
@@ -83,12 +79,11 @@ __device__ __forceinline__ void round_to(f32 x, f32& result) {
   result = x;
 }
 __device__ __forceinline__ void round_to(f32 x, f16& result) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+  result.bits = f16_from_f32(x);
 }
 __device__ __forceinline__ void round_to(f32 x, bf16& result) {
-// The instruction needs sm_80.
 #if __CUDA_ARCH__ >= 800
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+  result.bits = bf16_from_f32(x);
 #else
   const unsigned bits = __float_as_uint(x);
   const unsigned rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
@@ -120,7 +115,7 @@ __device__ __forceinline__ void round_to(s32 x, s32& result) {
 }
 // Saturates; NaN gives the smallest integer.
 __device__ __forceinline__ void round_to(f64 x, s32& result) {
-  asm("cvt.rni.s32.f64 %0, %1;" : "=r"(result) : "d"(x));
+  result = s32_from_f64(x);
 }
 
 __device__ __forceinline__ void multiply_add(f32 x, f32 y, f32& sum) {
@@ -149,23 +144,8 @@ __device__ __forceinline__ void add(s32 x, s32& sum) {
 // x / y. The f32 version has an error of at most 2 units in the last place, because exact division
 // would call a subroutine, which takes registers.
 __device__ __forceinline__ f32 divide(f32 x, f32 y) {
-  f32 result;
-  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
-  return result;
+  return divide_approximately(x, y);
 }
 __device__ __forceinline__ f64 divide(f64 x, f64 y) {
   return x / y;
-}
-
-// Rounds the bits of an f32 to the nearest tf32, ties away from zero.
-__device__ __forceinline__ unsigned round_to_tf32(unsigned x) {
-  unsigned result;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(__uint_as_float(x)));
-  return result;
-}
-// Converts two f32 to two bf16, to nearest even. `low` goes to the lower half.
-__device__ __forceinline__ unsigned bf16x2_from_f32(float low, float high) {
-  unsigned result;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
-  return result;
 }

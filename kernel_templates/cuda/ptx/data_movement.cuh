@@ -73,6 +73,21 @@ __device__ __forceinline__ void load_matrices_transposed(const void* from,
                : "memory");
 }
 
+// "Warp Level Matrix Instructions: stmatrix". Stores four matrices of 8 x 8 elements of 16 bits.
+// Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i.
+__device__ __forceinline__ void store_matrices(unsigned row, const unsigned (&pairs)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+               : "memory");
+}
+// stmatrix.trans: stores the transposed matrices.
+__device__ __forceinline__ void store_matrices_transposed(unsigned row,
+                                                          const unsigned (&pairs)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+               : "memory");
+}
+
 // "Data Movement and Conversion Instructions: prmt". The hexadecimal digits of `selector`, lowest
 // first, select four bytes: 0 to 3 are bytes of `first`, 4 to 7 are bytes of `second`.
 __device__ __forceinline__ unsigned permute_bytes(unsigned first, unsigned second,

@@ -89,6 +89,7 @@ struct NarrowRow {
   int from;  // an address in shared memory
   int bits;  // by which small elements are shifted against their words
 
+  __device__ NarrowRow() {}
   // `position` is that of the lane's first element in the chunk.
   __device__ __forceinline__ NarrowRow(const NarrowChunk& chunk, int row, int position) {
     from = static_cast<int>(shared_address(chunk.shared)) + row * kNarrowPitch +

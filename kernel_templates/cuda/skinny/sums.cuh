@@ -55,12 +55,12 @@ struct TensorCoreSums {
   };
   static __device__ __forceinline__ NarrowRows narrow_rows_at(const NarrowChunk& chunk, int shift) {
     const int g = threadIdx.x % 32 / 4, position = first_position_of_lane(threadIdx.x % 4, shift);
-    if constexpr (kHalves == 1) {
-      return {{NarrowRow<kRegisters>(chunk, g, position)}};
-    } else {
-      return {{NarrowRow<kRegisters>(chunk, g, position),
-               NarrowRow<kRegisters>(chunk, g + 8, position)}};
+    NarrowRows rows;
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half) {
+      rows.rows[half] = NarrowRow<kRegisters>(chunk, g + 8 * half, position);
     }
+    return rows;
   }
 
   // `offset` is that of the unit in the chunk, in bytes.

@@ -111,9 +111,8 @@ double promotion_cycles(const WgmmaShape& shape) {
 // The warps multiply f64. Each reads the fragments of its rows and of all columns.
 double products_cycles_of_f64(const WgmmaShape& shape) {
   const int rows_of_warp = 16 * shape.row_blocks();
-  const double read =
-      static_cast<double>(shape.bytes_along_k()) * shape.block_m / rows_of_warp *
-      (rows_of_warp + shape.block_n) / kSharedBytesPerCycle;
+  const double read = static_cast<double>(shape.bytes_along_k()) * shape.block_m / rows_of_warp *
+                      (rows_of_warp + shape.block_n) / kSharedBytesPerCycle;
   const double products = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k /
                           gpu_facts(kHopper).mma_sync_f64;
   return std::max(products, read);

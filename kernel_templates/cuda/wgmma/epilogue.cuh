@@ -392,8 +392,8 @@ struct CollectiveEpilogue {
   }
 
   // Returns the address of this thread's first vector of a chunk.
-  __device__ __forceinline__ static PartialVector* vectors_of_chunk(const Reduction& reduction, int slice,
-                                                             int chunk) {
+  __device__ __forceinline__ static PartialVector* vectors_of_chunk(const Reduction& reduction,
+                                                                    int slice, int chunk) {
     const int vectors = slice * kVectorsOfTile + chunk * kVectorsOfChunk;
     return reinterpret_cast<PartialVector*>(reduction.partial_tiles) + vectors * kWarpgroup +
            reduction.group.thread;

@@ -1,8 +1,8 @@
-// Fragments of f64, which the warps of a consumer read from shared memory and multiply with mma.sync
-// (ptx/mma.cuh), since wgmma has no instruction for f64.
+// Fragments of f64, for which wgmma has no instruction. The warps of a consumer read them from
+// shared memory and multiply them with mma.sync (ptx/mma.cuh).
 //
-// An instruction sums over 16 k, so any order of k is correct if A and B share it. With g = lane / 4
-// and t = lane % 4, a lane has four elements of row g of A (column g of B). Along k, they are in
+// An instruction sums over 16 k, so any order of k is correct if A and B share it. With g = lane /
+// 4 and t = lane % 4, a lane has four elements of row g of A (column g of B). Along k, they are in
 // the pairs 0 to 3 of elements if t < 2, else in 4 to 7. Element i is in the (t ^ i)-th of these
 // pairs; it is the first of the pair if t is even, else the second. In this order loads have no
 // bank conflicts, whether the operand is K-major or MN-major. (TMA moves the v-th 16 bytes of a row

@@ -252,7 +252,7 @@ struct Shape {
   //   3                      the 128 registers at launch, since an instruction names     100
   //                          all accumulators; ptxas needs 26 others
   //   3, A from registers    the same; ptxas needs 4 others                               96
-  //   f64: 1; 2; 3           the same, of which two row blocks of fragments take 32       160; 136; 48
+  //   f64: 1; 2; 3           the same; each further row block has 32 of fragments     160; 136; 48
   //
   // The epilogue needs 1/6 of this limit for C or a bias, unless partial sums leave it more, or for
   // split-K with three consumers or partial sums. It needs 2/6 for C or a bias together with

@@ -15,21 +15,6 @@
 #include "../ptx/data_movement.cuh"
 #include "../ptx/tensor_copy.cuh"
 
-// "Warp Level Matrix Instructions: stmatrix". Stores four matrices of 8 x 8 elements of 16 bits.
-// Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i.
-__device__ __forceinline__ void store_matrices(unsigned row, const unsigned (&pairs)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
-               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
-               : "memory");
-}
-// stmatrix.trans: stores the transposed matrices.
-__device__ __forceinline__ void store_matrices_transposed(unsigned row,
-                                                          const unsigned (&pairs)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
-               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
-               : "memory");
-}
-
 __device__ __forceinline__ unsigned bits_of(f32 x) {
   return __float_as_uint(x);
 }
@@ -40,7 +25,7 @@ __device__ __forceinline__ unsigned pair_of(unsigned short low, unsigned short h
   return low | static_cast<unsigned>(high) << 16;
 }
 
-// A lane's elements in registers. A register holds two elements of 16 bits, or one of 32 or 64 bits.
+// A lane's elements in registers. A register holds two elements of 16 bits, or one of 32 or 64.
 struct PackedElements16 {
   unsigned pair[4];
 };
