@@ -40,22 +40,19 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
 
 // The instructions with which all threads together copy an operand's k tile to shared memory.
 double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) {
-  constexpr double kInstructionsOfCopy = 10;
+  constexpr double kInstructionsOfCopy = 10, kInstructionsOfVector = 40;
   const double copies = bytes / shape.copy_bytes(alignment);
-  return copies * (mma::copies_asynchronously(alignment)
-                       ? kInstructionsOfCopy
-                       : kInstructionsOfCopy + 4 * mma::kElementsInFlight);
+  return copies *
+         (mma::copies_asynchronously(alignment) ? kInstructionsOfCopy : kInstructionsOfVector);
 }
 
 // The cycles that a CTA waits in a k tile for elements that are copied through registers: in each
 // step of the mainloop until they have arrived, so more stages do not help.
 double register_copy_wait(const MmaShape& shape) {
-  const auto copies = [&](int block, int alignment) {
-    return mma::copies_asynchronously(alignment) ? 0 : shape.copies_of_thread(block, alignment);
-  };
   return kMemoryLatency *
-         std::min(shape.steps(), std::max(copies(shape.block_m, shape.alignment_a),
-                                          copies(shape.block_n, shape.alignment_b)));
+         std::min(shape.steps(),
+                  std::max(shape.vectors_of_thread(shape.block_m, shape.alignment_a),
+                           shape.vectors_of_thread(shape.block_n, shape.alignment_b)));
 }
 
 // The cycles of one k tile of a CTA that shares its SM. They depend mostly on the slowest of tensor

@@ -150,6 +150,10 @@ struct MmaWorkTile {
   int last_k;       // the depth of the last k tile: less than block_k at the end of K
 };
 
+__device__ __forceinline__ long long end_of_k(const MmaWorkTile& work) {
+  return work.k0 + (work.k_tiles - 1LL) * kBlockK + work.last_k;
+}
+
 __device__ __forceinline__ MmaWorkTile work_tile_at(const Arguments& arguments, int work_index) {
   const int tiles_m = tile_rows<kBlockM>(arguments), tiles_n = tiles_along(arguments.n, kBlockN);
   const int tiles = tiles_m * tiles_n;
@@ -203,21 +207,56 @@ __device__ __forceinline__ char* next_stage(char* pipeline, char* stage) {
 
 // Copies the k tiles of a work tile to the stages, a part of a k tile in each step.
 struct Producer {
-  TileCopy<kSteps> a, b;
+  TileCopy<TypeA, kAlignA, kSteps> a;
+  TileCopy<TypeB, kAlignB, kSteps> b;
   int k_tiles_left;  // including the current one; 0 or less: copies zeros
   int last_k;        // of the last k tile
   char* stage;
-  Elements elements_a[passes_in_flight(kTileA, kSteps)];
-  Elements elements_b[passes_in_flight(kTileB, kSteps)];
+  UnalignedVector vectors_a[vectors_in_flight(kTileA, kSteps)];
+  UnalignedVector vectors_b[vectors_in_flight(kTileB, kSteps)];
 
-  __device__ __forceinline__ void start_copies(int step) {
-    const int k_left = k_tiles_left > 1 ? kBlockK : k_tiles_left == 1 ? last_k : 0;
-    a.start(kTileA, stage, step, k_left, elements_a);
-    b.start(kTileB, stage + kTileBytesA, step, k_left, elements_b);
+  __device__ __forceinline__ int k_left() const {
+    return k_tiles_left > 1 ? kBlockK : k_tiles_left == 1 ? last_k : 0;
   }
-  __device__ __forceinline__ void finish_copies(int step) const {
-    a.finish(kTileA, stage, step, elements_a);
-    b.finish(kTileB, stage + kTileBytesA, step, elements_b);
+  // Zeros are copied behind the last k tile, but not through registers: nothing reads them.
+  __device__ __forceinline__ bool copies_nothing() const {
+    return !(kTileA.asynchronous && kTileB.asynchronous) && k_tiles_left <= 0;
+  }
+  __device__ __forceinline__ void start_copies(int step) {
+    if (copies_nothing()) {
+      return;
+    }
+    const int left = k_left();
+    a.start(kTileA, stage, step, step + 1, left, vectors_a);
+    b.start(kTileB, stage + kTileBytesA, step, step + 1, left, vectors_b);
+  }
+  __device__ __forceinline__ void finish_copies(int step) {
+    if (copies_nothing()) {
+      return;
+    }
+    const int left = k_left();
+    a.finish(kTileA, stage, step, step + 1, left, vectors_a);
+    b.finish(kTileB, stage + kTileBytesA, step, step + 1, left, vectors_b);
+  }
+  // Copies a k tile before the first products. If registers have room, all its vectors are in
+  // flight together.
+  __device__ __forceinline__ void copy_k_tile() {
+    if (copies_nothing()) {
+      return;
+    }
+    if constexpr (kShape.loads_k_tile_at_once()) {
+      UnalignedVector all_a[vectors_in_flight(kTileA, 1)], all_b[vectors_in_flight(kTileB, 1)];
+      a.start(kTileA, stage, 0, kSteps, k_left(), all_a);
+      b.start(kTileB, stage + kTileBytesA, 0, kSteps, k_left(), all_b);
+      a.finish(kTileA, stage, 0, kSteps, k_left(), all_a);
+      b.finish(kTileB, stage + kTileBytesA, 0, kSteps, k_left(), all_b);
+      return;
+    }
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      start_copies(step);
+      finish_copies(step);
+    }
   }
   __device__ __forceinline__ void advance(char* pipeline) {
     --k_tiles_left;
@@ -228,12 +267,20 @@ struct Producer {
 __device__ __forceinline__ Producer make_producer(const Arguments& arguments,
                                                   const MmaWorkTile& work, char* pipeline) {
   Producer producer;
-  producer.a = make_tile_copy<kSteps>(
+  producer.a = make_tile_copy<kAlignA, kSteps>(
       kTileA, matrix_a(arguments, work.batch_index) + offset_a(arguments, work.m0, work.k0),
       arguments.lda * kElementBytes, work.end_m - work.m0);
-  producer.b = make_tile_copy<kSteps>(
+  producer.b = make_tile_copy<kAlignB, kSteps>(
       kTileB, matrix_b(arguments, work.batch_index) + offset_b(arguments, work.k0, work.n0),
       arguments.ldb * kElementBytes, arguments.n - work.n0);
+  if constexpr (!kTileA.asynchronous) {
+    const TypeA* const a = matrix_a(arguments, work.batch_index);
+    producer.a.span = {a, a + offset_a(arguments, work.end_m - 1, end_of_k(work) - 1) + 1};
+  }
+  if constexpr (!kTileB.asynchronous) {
+    const TypeB* const b = matrix_b(arguments, work.batch_index);
+    producer.b.span = {b, b + offset_b(arguments, end_of_k(work) - 1, arguments.n - 1) + 1};
+  }
   producer.k_tiles_left = work.k_tiles;
   producer.last_k = work.last_k;
   producer.stage = pipeline;
@@ -444,11 +491,7 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
   const WarpOrigin origin = origin_of_warp();
   Producer producer = make_producer(arguments, work, shared);
   for (int stage = 0; stage < kStages - 1; ++stage) {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      producer.start_copies(step);
-      producer.finish_copies(step);
-    }
+    producer.copy_k_tile();
     end_copy_group();
     producer.advance(shared);
   }

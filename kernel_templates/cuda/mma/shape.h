@@ -11,8 +11,10 @@ namespace tunedgemm::internal::mma {
 constexpr int kLeastArch = 80, kMostWarps = 16;
 constexpr int kMostRegisters = 255;
 constexpr int kOtherRegisters = 50;  // of a thread, besides accumulators, fragments and operands
-// Elements that one copy holds in registers if rows are not aligned for cp.async.
-constexpr int kElementsInFlight = 8;
+// The registers of a vector that is copied through them, since its row is not aligned for cp.async.
+constexpr int kRegistersOfVector = 9, kVectorBytes = 16;
+// The most registers for vectors while there are no accumulators yet.
+constexpr int kMostInFlight = 96;
 // In the epilogue, 16 rows of a warp's accumulators go through shared memory at a time. Each row is
 // padded by 8 elements, so that neighbouring rows start in different banks.
 constexpr int kEpilogueRows = 16, kEpiloguePadding = 8;
@@ -86,12 +88,22 @@ struct Shape {
 
   // ---- Copies of an operand's tile --------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int copy_bytes(int alignment) const {
-    return copies_asynchronously(alignment) ? alignment : kElementsInFlight * element_bytes;
+    return copies_asynchronously(alignment) ? alignment : kVectorBytes;
   }
   // The copies of one thread.
   TUNEDGEMM_CONSTEXPR int copies_of_thread(int block, int alignment) const {
     const int copies = block * block_k * element_bytes / copy_bytes(alignment);
     return (copies + threads() - 1) / threads();
+  }
+  // Those that go through registers.
+  TUNEDGEMM_CONSTEXPR int vectors_of_thread(int block, int alignment) const {
+    return copies_asynchronously(alignment) ? 0 : copies_of_thread(block, alignment);
+  }
+  // Whether all vectors of a k tile are in flight together before the first products.
+  TUNEDGEMM_CONSTEXPR bool loads_k_tile_at_once() const {
+    const int vectors =
+        vectors_of_thread(block_m, alignment_a) + vectors_of_thread(block_n, alignment_b);
+    return vectors > 0 && kRegistersOfVector * vectors <= kMostInFlight;
   }
 
   // ---- Registers of a thread --------------------------------------------------------------------
@@ -115,7 +127,7 @@ struct Shape {
                kOtherRegisters <=
            kMostRegisters;
   }
-  // An estimate of the register pressure. Elements that cp.async cannot copy are in registers
+  // An estimate of the register pressure. Vectors that cp.async cannot copy are in registers
   // between their load and their store to shared memory. If a thread makes many copies for a tile,
   // the compiler keeps their addresses and bounds in registers, too. Precondition: warps() > 0.
   TUNEDGEMM_CONSTEXPR int registers() const {
@@ -129,7 +141,7 @@ struct Shape {
         held += copies;
       } else {
         held += 3 * copies;
-        in_flight += (copies + of_k - 1) / of_k * kElementsInFlight;
+        in_flight += (copies + of_k - 1) / of_k * kRegistersOfVector;
       }
     }
     const int of_f64 = accumulator_bytes == 8 ? 28 : 0;  // addresses of single elements

@@ -17,12 +17,11 @@
 // A Tile is a constant, and functions take it by value.
 #pragma once
 
+#include "../common/unaligned_vectors.cuh"
 #include "../ptx/cp_async.cuh"
 #include "shape.h"
 
 using namespace tunedgemm::internal;
-
-using mma::kElementsInFlight;
 
 struct Tile {
   int rows, row_bytes, element_bytes;
@@ -30,7 +29,7 @@ struct Tile {
   int chunk_bytes;    // 16, or 32 if lanes read 32 or more neighbouring bytes
   bool permutes_k;    // rows are not in the order of global memory: see source_row()
   int copy_bytes;     // of one copy by a thread
-  bool asynchronous;  // copies are cp.async; otherwise elements go through registers
+  bool asynchronous;  // copies are cp.async; otherwise vectors go through registers
   int threads;        // that copy the tile
 };
 
@@ -93,9 +92,8 @@ __host__ __device__ constexpr int passes(Tile tile) {
 __host__ __device__ constexpr bool passes_are_full(Tile tile) {
   return passes(tile) * tile.threads * tile.copy_bytes == tile_bytes(tile);
 }
-// Elements that are held in registers between start() and finish() if copies are not asynchronous.
-using Elements = unsigned short[kElementsInFlight];
-__host__ __device__ constexpr int passes_in_flight(Tile tile, int steps) {
+// The vectors that are in registers between start() and finish() if copies are not asynchronous.
+__host__ __device__ constexpr int vectors_in_flight(Tile tile, int steps) {
   return tile.asynchronous ? 1 : mma::divided_up(passes(tile), steps);
 }
 
@@ -103,28 +101,35 @@ __host__ __device__ constexpr int passes_in_flight(Tile tile, int steps) {
 struct Copy {
   bool exists;
   int offset;        // in the tile
-  int source_bytes;  // inside the matrix; the others become zeros
+  int source_bytes;  // inside the matrix
 };
 
-// A thread's copies of an operand, one k tile after another.
-template <int kSteps>
+// A thread's copies of an operand, one k tile after another, in kSteps steps.
+template <class Type, int kAlignment, int kSteps>
 struct TileCopy {
+  Span<Type> span;     // the matrix, if copies are not asynchronous
   const char* source;  // of the next copy
   long long pitch;     // bytes between rows in global memory
+  bool has_edges;      // complete_edges() has something to do for this k tile
   int mn_left;         // rows (columns) from the tile's first row to the end of the matrix
   int row, byte;       // of the first pass
   int offset;          // of the first pass, in the tile
 
-  // Starts the copies of a step. k_left is the number of k from the tile's first k to the end of
-  // the matrix.
-  __device__ __forceinline__ void start(Tile tile, char* memory, int step, int k_left,
-                                        Elements* elements) {
-    const int first = (passes(tile) * step / kSteps), end = (passes(tile) * (step + 1) / kSteps);
+  // Starts the copies of steps `step` to `end_step` - 1. k_left is the number of k from the tile's
+  // first k to the end of the matrix.
+  __device__ __forceinline__ void start(Tile tile, char* memory, int step, int end_step, int k_left,
+                                        UnalignedVector* vectors) {
+    const int first = (passes(tile) * step / kSteps), end = (passes(tile) * end_step / kSteps);
 #pragma unroll
     for (int pass = first; pass < end; ++pass) {
       const Copy copy = copy_of_pass(tile, pass, k_left);
       if (!tile.asynchronous) {
-        load_elements(tile, copy.exists ? copy.source_bytes : 0, elements[pass - first]);
+        const bool is_inside = words_are_inside(reinterpret_cast<const Type*>(source), span);
+        vectors[pass - first].clear();
+        if (is_read(copy) && is_inside) {
+          vectors[pass - first].load(source);
+        }
+        has_edges |= is_read(copy) && (!is_inside || ends_inside(tile, copy));
       } else if (copy.exists) {
         copy_asynchronously(tile, memory + copy.offset, copy.source_bytes);
       }
@@ -132,17 +137,60 @@ struct TileCopy {
     }
   }
 
-  // Stores the elements that start() has loaded, if copies are not asynchronous.
-  __device__ __forceinline__ void finish(Tile tile, char* memory, int step,
-                                         const Elements* elements) const {
-    const int first = (passes(tile) * step / kSteps), end = (passes(tile) * (step + 1) / kSteps);
+  // Stores the vectors that start() has loaded, if copies are not asynchronous.
+  __device__ __forceinline__ void finish(Tile tile, char* memory, int step, int end_step,
+                                         int k_left, const UnalignedVector* vectors) {
+    const int first = (passes(tile) * step / kSteps), end = (passes(tile) * end_step / kSteps);
 #pragma unroll
     for (int pass = first; pass < end; ++pass) {
       const Copy copy = copy_of_pass(tile, pass, 0);
       if (!tile.asynchronous && copy.exists) {
-        store_elements(tile, elements[pass - first], memory + copy.offset);
+        *vector_at(memory, copy) = vectors[pass - first].template shifted<kAlignment>();
       }
     }
+    if (!tile.asynchronous && end_step == kSteps && has_edges) {
+      complete_edges(tile, memory, k_left);
+      has_edges = false;
+    }
+  }
+  __device__ __forceinline__ static uint4* vector_at(char* memory, const Copy& copy) {
+    return reinterpret_cast<uint4*>(memory + copy.offset);
+  }
+  __device__ __forceinline__ static bool is_read(const Copy& copy) {
+    return copy.exists && copy.source_bytes > 0;
+  }
+  // Whether K ends inside a vector, so that the rest must be zero. What is outside M or N may be
+  // anything, since it only affects elements outside D.
+  __device__ __forceinline__ static bool ends_inside(Tile tile, const Copy& copy) {
+    return tile.is_k_major && copy.source_bytes < tile.copy_bytes;
+  }
+
+  // Completes the vectors of a k tile in which K ends, or whose words reach beyond the matrix.
+  __device__ __forceinline__ void complete_edges(Tile tile, char* memory, int k_left) const {
+    const char* const tile_source =
+        source - (tile.is_k_major ? tile.row_bytes : tile.rows * pitch) - offset_of_source(tile, 0);
+#pragma unroll 1
+    for (int pass = 0; pass < passes(tile); ++pass) {
+      const Copy copy = copy_of_pass(tile, pass, k_left);
+      const auto* const from =
+          reinterpret_cast<const Type*>(tile_source + offset_of_source(tile, pass));
+      if (!is_read(copy)) {
+        continue;
+      }
+      uint4 bytes = words_are_inside(from, span) ? *vector_at(memory, copy)
+                                                 : load_elements(from, span.begin, span.end);
+      if (ends_inside(tile, copy)) {
+        RowMask<char>(0, copy.source_bytes).apply(bytes);
+      }
+      *vector_at(memory, copy) = bytes;
+    }
+  }
+  // The offset in global memory of a pass, from the first row of the tile.
+  __device__ __forceinline__ long long offset_of_source(Tile tile, int pass) const {
+    const int pass_row = row + pass % row_passes(tile) * rows_of_pass(tile);
+    const int pass_byte =
+        byte + pass / row_passes(tile) * columns_of_pass(tile) * atom_row_bytes(tile);
+    return source_row(tile, pass_row) * pitch + pass_byte;
   }
 
   __device__ __forceinline__ Copy copy_of_pass(Tile tile, int pass, int k_left) const {
@@ -188,42 +236,23 @@ struct TileCopy {
       copy_4_bytes(to, source, source_bytes);
     }
   }
-
-  __device__ __forceinline__ void load_elements(Tile tile, int source_bytes,
-                                                Elements& elements) const {
-#pragma unroll
-    for (int element = 0; element < kElementsInFlight; ++element) {
-      const char* const from = source + element * tile.element_bytes;
-      elements[element] = 0;
-      if (element * tile.element_bytes < source_bytes) {
-        elements[element] = tile.element_bytes == 2 ? *reinterpret_cast<const unsigned short*>(from)
-                                                    : *reinterpret_cast<const unsigned char*>(from);
-      }
-    }
-  }
-
-  __device__ __forceinline__ static void store_elements(Tile tile, const Elements& x, char* to) {
-    if (tile.element_bytes == 2) {
-      *reinterpret_cast<uint4*>(to) =
-          make_uint4(x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16);
-    } else {
-      *reinterpret_cast<uint2*>(to) = make_uint2(x[0] | x[1] << 8 | x[2] << 16 | x[3] << 24,
-                                                 x[4] | x[5] << 8 | x[6] << 16 | x[7] << 24);
-    }
-  }
 };
 
-template <int kSteps>
-__device__ __forceinline__ TileCopy<kSteps> make_tile_copy(Tile tile, const void* origin,
-                                                           long long pitch, long long mn_left) {
+template <int kAlignment, int kSteps, class Type>
+__device__ __forceinline__ TileCopy<Type, kAlignment, kSteps> make_tile_copy(Tile tile,
+                                                                             const Type* origin,
+                                                                             long long pitch,
+                                                                             long long mn_left) {
   const int row = threadIdx.x / threads_of_row(tile);
-  TileCopy<kSteps> copy;
+  TileCopy<Type, kAlignment, kSteps> copy;
   copy.pitch = pitch;
+  copy.has_edges = false;
   copy.mn_left = static_cast<int>(min(mn_left, 1LL << 16));  // more than a tile is enough
   copy.row = row % rows_of_pass(tile);
   copy.byte = row / rows_of_pass(tile) * atom_row_bytes(tile) +
               threadIdx.x % threads_of_row(tile) * tile.copy_bytes;
   copy.offset = offset_in_tile(tile, copy.row, copy.byte);
-  copy.source = static_cast<const char*>(origin) + source_row(tile, copy.row) * pitch + copy.byte;
+  copy.source =
+      reinterpret_cast<const char*>(origin) + source_row(tile, copy.row) * pitch + copy.byte;
   return copy;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../common/problem.cuh"
+#include "../common/unaligned_vectors.cuh"
 #include "kernel_parameters.cuh"
 
 // One operand: `matrices` matrices of `rows` rows of `length` elements.
@@ -17,29 +18,6 @@ struct PaddedOperand {
   long long length, leading_dimension, pitch;
   long long rows, matrices, batch_stride;
 };
-
-// 16 bytes of two words, starting at byte `shift`. Rows are aligned to kAlignment bytes.
-template <int kAlignment>
-__device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
-  unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-  for (int i = 0; i < 6; ++i) {
-    words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
-  }
-  if (kAlignment < 8) {
-#pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
-    }
-  }
-  if (kAlignment < 4) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      words[i] = __funnelshift_r(words[i], words[i + 1], shift % 4 * 8);
-    }
-  }
-  return {words[0], words[1], words[2], words[3]};
-}
 
 // 16 bytes of the copy, in flight.
 template <typename Type>

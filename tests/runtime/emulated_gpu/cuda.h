@@ -112,11 +112,14 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
 
 template <class Type>
 Type __ldg(const Type* from) {
+  if (reinterpret_cast<std::uintptr_t>(from) % alignof(Type) != 0) {
+    emulation::fail("a load of " + std::to_string(sizeof(Type)) + " bytes is not aligned");
+  }
   return *from;
 }
 template <class Type>
 Type __ldcg(const Type* from) {
-  return *from;
+  return __ldg(from);
 }
 template <class Type>
 void __stcg(Type* to, Type x) {

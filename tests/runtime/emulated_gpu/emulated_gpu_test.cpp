@@ -115,19 +115,19 @@ TEST_CASE("the emulated GPU finds barriers that are missing, and threads that wa
 }
 
 TEST_CASE("mma multiplies on an emulated GPU") {
-  test_emulated("mma", 24, any);
+  test_emulated("mma", 12, any);
 }
 
 TEST_CASE("simt multiplies on an emulated GPU") {
-  test_emulated("simt", 12, any);
+  test_emulated("simt", 6, any);
 }
 
 TEST_CASE("skinny multiplies on an emulated GPU") {
-  test_emulated("skinny", 24, any);
+  test_emulated("skinny", 12, any);
 }
 
 TEST_CASE("wgmma multiplies f64 on an emulated GPU") {
-  test_emulated("wgmma", 24,
+  test_emulated("wgmma", 12,
                 [](const FamilyCase& one) { return one.problem.a.type == DataType::kF64; });
 }
 
