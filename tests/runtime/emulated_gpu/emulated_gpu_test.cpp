@@ -126,6 +126,10 @@ TEST_CASE("skinny multiplies on an emulated GPU") {
   test_emulated("skinny", 12, any);
 }
 
+TEST_CASE("wgmma multiplies on an emulated GPU") {
+  test_emulated("wgmma", 16, any);
+}
+
 TEST_CASE("wgmma multiplies f64 on an emulated GPU") {
   test_emulated("wgmma", 12,
                 [](const FamilyCase& one) { return one.problem.a.type == DataType::kF64; });

@@ -62,9 +62,9 @@ struct Fiber {
   Index index;
   Cta* cta = nullptr;
   bool has_returned = false;
-  std::function<bool()> is_ready;  ///< empty: yes
-  Copies started, stores;          ///< since the last group
-  std::deque<Copies> groups, store_groups;
+  std::function<bool()> is_ready;            ///< empty: yes
+  Copies started, stores, started_products;  ///< since the last group
+  std::deque<Copies> groups, store_groups, product_groups;
 };
 
 constexpr unsigned kStackBytes = 256 << 10, kSharedBytes = 256 << 10, kRankShift = 24;

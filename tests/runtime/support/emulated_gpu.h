@@ -3,7 +3,7 @@
 // EmulatedGpu: a Device that compiles CUDA kernels with the system's C++ compiler and executes them
 // on the host, one CUDA thread after another (../emulated_gpu/threads.h). It finds wrong arithmetic
 // and addresses, missing barriers and waits, and threads that wait forever, without a GPU. It has
-// no clock, and does not execute wgmma.
+// no clock.
 
 #include <memory>
 #include <string>
