@@ -83,7 +83,9 @@ TEST_CASE("skinny's refusals name the knob and its value") {
   CHECK_THAT(why_not_with("split_k", 64, problem_of(DataType::kF16, 4, 4096, 256, "nt")),
              ContainsSubstring("split_k=64"));
   const Problem unaligned = problem_of(DataType::kF16, 4, 4096, 4096, "nt", 2);
-  CHECK_THAT(why_not_with("warps_l", 4, unaligned), ContainsSubstring("warps_l=4"));
+  CHECK_THAT(
+      refusal(skinny_family(), unaligned, usual().set("warps_l", 4).set("split_k", 2), h200()),
+      ContainsSubstring("warps_l=4") && ContainsSubstring("or, with warps_k=1 and split_k=1"));
   CHECK_THAT(why_not_with("warps_k", 2, problem_of(DataType::kF16, 4, 4096, 4096, "nn", 4)),
              ContainsSubstring("warps_k=2"));
   CHECK_THAT(why_not_with("unroll", 4, problem_of(DataType::kF16, 4, 1LL << 31, 64, "nt")),
@@ -97,6 +99,18 @@ TEST_CASE("skinny reads f32 with ieee products on every GPU, other types from sm
   CHECK(refusal(skinny_family(), problem_of(DataType::kF32, 4, 4096, 4096), exact, turing) == "");
   CHECK_THAT(refusal(skinny_family(), problem_of(DataType::kF16, 4, 4096, 4096), usual(), turing),
              ContainsSubstring("7.5"));
+}
+
+TEST_CASE("skinny's CTAs may divide the classes of unaligned rows among them") {
+  // 8 classes of 8 rows: a tile of 64 columns of D for 8 warps, or for 4 CTAs of 2 warps.
+  const Problem problem = problem_of(DataType::kF16, 1, 5003, 127, "nt", 2);
+  const auto ctas_with = [&](int warps_l) {
+    const Config config = usual().set("warps_l", warps_l);
+    return instance_of(skinny_family(), problem, config, h200()).launch.grid[0];
+  };
+  CHECK(ctas_with(8) == 79);
+  CHECK(ctas_with(4) == 2 * 79);
+  CHECK(ctas_with(2) == 4 * 79);
 }
 
 TEST_CASE("skinny needs a workspace only for split K") {

@@ -6,7 +6,7 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr int kMostColumns = 16, kLeastWarps = 4;
+constexpr int kMostColumns = 16, kLeastWarps = 4, kLeastWarpsOfClasses = 2;
 /// The vectors in flight of a lane: fewer do not hide the latency of memory, more do not fit.
 constexpr int kLeastVectors = 4, kMostVectors = 16;
 /// Split-K makes at most this many CTAs per SM.
@@ -16,7 +16,8 @@ constexpr std::int64_t kMostCtasOnSm = 8;
 bool worth_trying(const Problem& problem, const Config& config, const DeviceLimits& limits) {
   const SkinnyShape shape(problem, config);
   const int vectors = shape.lane_vectors();
-  if (shape.warps() < kLeastWarps || vectors < kLeastVectors || vectors > kMostVectors) {
+  const int least_warps = shape.ctas_of_classes() > 1 ? kLeastWarpsOfClasses : kLeastWarps;
+  if (shape.warps() < least_warps || vectors < kLeastVectors || vectors > kMostVectors) {
     return false;
   }
   // Half of the tile, or of the steps in flight, would be outside the matrix.

@@ -60,7 +60,8 @@ std::string why_not_shape(const Problem& problem, const SkinnyShape& shape) {
     return (shape.is_k_major ? "warps_l=" + std::to_string(shape.warps_l)
                              : "warps_k=" + std::to_string(shape.warps_k)) +
            ": rows aligned to " + std::to_string(shape.alignment) + " bytes need a multiple of " +
-           std::to_string(shape.classes()) + " warps";
+           std::to_string(shape.classes()) + " warps" +
+           (shape.is_k_major ? " or, with warps_k=1 and split_k=1, a divisor of it" : "");
   }
   if (shape.threads() > skinny::kMostThreads) {
     return "warps_l=" + std::to_string(shape.warps_l) +
@@ -134,7 +135,10 @@ SkinnyShape::SkinnyShape(const Problem& problem, const Config& config)
     : Shape(shape_of(problem, config)), wide_b(config.at("wide_b") == 1) {}
 
 Tiling SkinnyShape::tiles(const Problem& problem) const {
-  return tiling(problem, wide_b ? columns : block_l(), wide_b ? block_l() : columns, split_k);
+  Tiling tiles =
+      tiling(problem, wide_b ? columns : group_l(), wide_b ? group_l() : columns, split_k);
+  (wide_b ? tiles.tiles_n : tiles.tiles_m) *= ctas_of_classes();
+  return tiles;
 }
 
 const Family& skinny_family() {

@@ -75,7 +75,8 @@ static_assert(kShape.columns_fit(),
               "columns must be 8 or 16 with tensor cores, and at most 16 without");
 static_assert(
     kShape.classes_fit(),
-    "the warps along L (K-major; else along K) must be a multiple of 16 bytes / alignment");
+    "the warps along L (K-major; else along K) must be a multiple of 16 bytes / alignment, or "
+    "divide that if no others have their rows");
 static_assert(kShape.threads() <= skinny::kMostThreads, "a CTA has at most 16 warps");
 static_assert(kShape.registers() <= 255,
               "unroll units and the accumulators must fit in 255 registers");
@@ -124,20 +125,21 @@ __device__ __forceinline__ void multiply_slice(const Arguments& arguments,
 // ---- 5. Epilogue --------------------------------------------------------------------------------
 constexpr int kSumsPitch = kShape.sums_pitch();
 
-// Stores a warp's sums to shared memory: for each warp along K, kColumns rows of kSumsPitch
-// elements along L. `shift` is that of the warp's vectors.
-__device__ __forceinline__ void share_sums(const Sums& sums, int shift, Accumulator* shared) {
-  const WarpPosition warp = position_of_warp();
+// The position along L of a lane's row, from l0. `shift` is that of the warp's vectors.
+__device__ __forceinline__ int position_of_row(const SkinnyWorkTile& work, int row, int shift) {
   const int lane_l = threadIdx.x % 32 / kLanesOfK;
-  Accumulator* const own = shared + warp.k * (kColumns * kSumsPitch);
+  return Wide::kIsKMajor ? first_row_of_warp(work) + row * kNextRow + kClasses * lane_l
+                         : position_of_warp().l * kUnitL + lane_l * kVector + row +
+                               (kShiftsL ? kVector - shift : 0);
+}
+
+// Stores a warp's sums to shared memory: for each warp along K, kColumns rows of kSumsPitch
+// elements along L.
+__device__ __forceinline__ void share_sums(const SkinnyWorkTile& work, const Sums& sums, int shift,
+                                           Accumulator* shared) {
+  Accumulator* const own = shared + position_of_warp().k * (kColumns * kSumsPitch);
   sums.for_each([&](int row, int column, Accumulator sum) {
-    int l;
-    if constexpr (Wide::kIsKMajor) {
-      l = first_row_of_warp() + row * kNextRow + kClasses * lane_l;
-    } else {
-      l = warp.l * kUnitL + lane_l * kVector + row + (kShiftsL ? kVector - shift : 0);
-    }
-    own[column * kSumsPitch + l] = sum;
+    own[column * kSumsPitch + position_of_row(work, row, shift)] = sum;
   });
 }
 
@@ -173,13 +175,29 @@ struct CollectiveEpilogue {
     return sum;
   }
 
+  __device__ __forceinline__ void store_element(const Epilogue& epilogue, int l, int column,
+                                                Accumulator sum) const {
+    const int m = kWideIsB ? column : work.l0 + l, n = kWideIsB ? work.l0 + l : column;
+    matrix_d(arguments, work.batch_index)[offset_d(arguments, m, n)] =
+        apply_epilogue(epilogue, sum, m, n);
+  }
+
   template <class SumOf>
   __device__ __forceinline__ void store(const SumOf& sum_of) const {
     const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
-    TypeD* const d = matrix_d(arguments, work.batch_index);
     for_each_element([&](int index, int l, int column) {
-      const int m = kWideIsB ? column : work.l0 + l, n = kWideIsB ? work.l0 + l : column;
-      d[offset_d(arguments, m, n)] = apply_epilogue(epilogue, sum_of(index, l, column), m, n);
+      store_element(epilogue, l, column, sum_of(index, l, column));
+    });
+  }
+
+  __device__ __forceinline__ void store_own_sums(const Sums& sums) const {
+    const int rows = extent_l(arguments) - work.l0, columns = narrow_rows(arguments);
+    const Epilogue epilogue = begin_epilogue(arguments, work.batch_index);
+    sums.for_each([&](int row, int column, Accumulator sum) {
+      const int l = position_of_row(work, row, 0);
+      if (l < rows && column < columns) {
+        store_element(epilogue, l, column, sum);
+      }
     });
   }
 
@@ -214,15 +232,21 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const Skinny
   WideLoads loads = make_wide_loads(arguments, work);
   Sums sums = {};
   multiply_slice(arguments, work, loads, shared, sums);
-  __syncthreads();  // before the sums overwrite the narrow operand
-  share_sums(sums, loads.shift, reinterpret_cast<Accumulator*>(shared));
-  __syncthreads();
-  CollectiveEpilogue{arguments, work, shared}.store_sums();
+  const CollectiveEpilogue epilogue{arguments, work, shared};
+  if constexpr (kShape.stores_own_sums()) {
+    epilogue.store_own_sums(sums);
+  } else {
+    __syncthreads();  // before the sums overwrite the narrow operand
+    share_sums(work, sums, loads.shift, reinterpret_cast<Accumulator*>(shared));
+    __syncthreads();
+    epilogue.store_sums();
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, kShape.ctas_per_sm())
     tunedgemm_skinny(const __grid_constant__ Arguments arguments) {
   extern __shared__ __align__(128) char shared[];
-  for_each_work_tile<kWideIsB ? kColumns : kBlockL, kWideIsB ? kBlockL : kColumns, kSplitK>(
+  constexpr int kSlices = kSplitK * kCtasOfClasses;
+  for_each_work_tile<kWideIsB ? kColumns : kGroupL, kWideIsB ? kGroupL : kColumns, kSlices>(
       arguments, [&](int index) { compute(arguments, work_tile_at(arguments, index), shared); });
 }

@@ -65,7 +65,17 @@ struct Shape {
     return lanes_of_k() * (is_k_major ? vector_elements() : unit_vectors());
   }
 
+  // A single warp has the sums of a row of a K-major operand, and stores them from registers.
+  TUNEDGEMM_CONSTEXPR bool stores_own_sums() const {
+    return is_k_major && warps_k == 1 && split_k == 1;
+  }
+
   // ---- A CTA's tile -----------------------------------------------------------------------------
+  // The CTAs that divide the classes of their rows among them, and the rows of all of these CTAs.
+  TUNEDGEMM_CONSTEXPR int ctas_of_classes() const {
+    return is_k_major && warps_l < classes() ? classes() / warps_l : 1;
+  }
+  TUNEDGEMM_CONSTEXPR int group_l() const { return ctas_of_classes() * block_l(); }
   // Of a shifted tile, only the columns that every class has are used.
   TUNEDGEMM_CONSTEXPR int loaded_l() const { return warps_l * unit_l(); }
   TUNEDGEMM_CONSTEXPR int block_l() const {
@@ -129,7 +139,8 @@ struct Shape {
     return uses_tensor_cores ? columns == 8 || columns == 16 : columns <= 16;
   }
   TUNEDGEMM_CONSTEXPR bool classes_fit() const {
-    return (is_k_major ? warps_l : warps_k) % classes() == 0;
+    return (is_k_major ? warps_l : warps_k) % classes() == 0 ||
+           (stores_own_sums() && classes() % warps_l == 0);
   }
 };
 

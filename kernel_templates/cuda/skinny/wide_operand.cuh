@@ -108,7 +108,7 @@ __device__ __forceinline__ WideLoads make_wide_loads(const Arguments& arguments,
   loads.k = work.first_step * kStepK;
   loads.stride = kClasses * ld;
   if constexpr (Wide::kIsKMajor) {
-    const int first = work.l0 + first_row_of_warp() + kClasses * (lane / kLanesOfK);
+    const int first = work.l0 + first_row_of_warp(work) + kClasses * (lane / kLanesOfK);
     loads.shift = kShiftsK ? elements_into_vector(matrix + static_cast<long long>(first) * ld) : 0;
     loads.k += warp.k * (kUnroll * kUnitK) + lane_k * kVector - loads.shift;
     // Rows outside L are replaced by others of the class.

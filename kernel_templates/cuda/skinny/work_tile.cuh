@@ -72,15 +72,17 @@ constexpr int kLanesOfK = kShape.lanes_of_k();
 // K-major: from a row of a lane to its next one.
 constexpr int kNextRow = 32 / kLanesOfK * kClasses;
 constexpr int kBlockL = kShape.block_l();
+constexpr int kCtasOfClasses = kShape.ctas_of_classes(), kGroupL = kShape.group_l();
 constexpr int kChunkSteps = kShape.chunk_steps(), kFront = kShape.front();
 constexpr bool kShiftsK = kShape.shifts_k(), kShiftsL = kShape.shifts_l();
 
-// kBlockL rows of the wide operand, and this CTA's slice of K.
+// kBlockL rows of the wide operand, and this CTA's slice of K. If CTAs divide the classes among
+// them, the rows are those of some classes among kGroupL rows.
 struct SkinnyWorkTile {
   long long batch_index;
   long long tile;  // its index in the whole batch
   int slice;       // of K
-  int l0;
+  int l0, first_class;
   int first_step, end_step;  // along K
 };
 
@@ -93,7 +95,7 @@ __device__ __forceinline__ int narrow_rows(const Arguments& arguments) {
 }
 
 __device__ __forceinline__ SkinnyWorkTile work_tile_at(const Arguments& arguments, int work_index) {
-  const int tiles = tiles_along(extent_l(arguments), kBlockL);
+  const int tiles = tiles_along(extent_l(arguments), kGroupL) * kCtasOfClasses;
   const int slice_of_batch = work_index / tiles, tile = work_index % tiles;
   // Vectors of shifted rows reach further back, so the last ones begin later.
   const int depth = static_cast<int>(arguments.k) + (kShiftsK ? kVector - 1 : 0);
@@ -102,7 +104,8 @@ __device__ __forceinline__ SkinnyWorkTile work_tile_at(const Arguments& argument
   work.batch_index = slice_of_batch / kSplitK;
   work.slice = slice_of_batch % kSplitK;
   work.tile = work.batch_index * tiles + tile;
-  work.l0 = tile * kBlockL;
+  work.l0 = tile / kCtasOfClasses * kGroupL;
+  work.first_class = tile % kCtasOfClasses * kShape.warps_l;
   work.first_step = static_cast<int>(steps * work.slice / kSplitK);
   work.end_step = static_cast<int>(steps * (work.slice + 1) / kSplitK);
   return work;
@@ -119,9 +122,9 @@ __device__ __forceinline__ WarpPosition position_of_warp() {
 
 // The rows of a K-major warp are every kClasses-th one from this row of the tile on. Without
 // classes, they follow each other.
-__device__ __forceinline__ int first_row_of_warp() {
+__device__ __forceinline__ int first_row_of_warp(const SkinnyWorkTile& work) {
   const int warp_l = position_of_warp().l;
-  return warp_l / kClasses * (kUnitL * kClasses) + warp_l % kClasses;
+  return warp_l / kClasses * (kUnitL * kClasses) + work.first_class + warp_l % kClasses;
 }
 // The same for k, if the wide operand is MN-major.
 __device__ __forceinline__ int first_k_of_warp() {

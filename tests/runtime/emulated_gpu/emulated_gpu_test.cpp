@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel_templates/cuda/skinny/skinny.h"
 #include "tests/runtime/support/emulated_gpu.h"
 #include "tests/runtime/support/family_check.h"
 #include "tests/support/catch.h"
@@ -124,6 +125,12 @@ TEST_CASE("simt multiplies on an emulated GPU") {
 
 TEST_CASE("skinny multiplies on an emulated GPU") {
   test_emulated("skinny", 12, any);
+}
+
+TEST_CASE("skinny multiplies classes of rows in several CTAs on an emulated GPU") {
+  test_emulated("skinny", 8, [](const FamilyCase& one) {
+    return SkinnyShape(one.problem, one.config).ctas_of_classes() > 1;
+  });
 }
 
 TEST_CASE("wgmma multiplies on an emulated GPU") {
