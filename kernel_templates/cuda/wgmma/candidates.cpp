@@ -85,6 +85,13 @@ bool gains_by_swapping(const Problem& problem, const TileChoice& choice) {
          (b_is_k_major ? frees_width && !is_square : frees_width || element_bytes == 4);
 }
 
+/// Whether a whole CTA of the cluster would be outside D, but is of use nevertheless: D is a single
+/// column of the narrowest tiles, bound by the loads of A, of which that CTA requests half.
+bool only_loads(const Problem& problem, const TileChoice& choice) {
+  return choice.cluster.m == 1 && choice.cluster.n == 2 && choice.block_n == wgmma::kLeastWidth &&
+         problem.n <= choice.block_n;
+}
+
 /// Whether at least half of the tile would be outside D and a smaller tile exists, or a whole CTA
 /// of the cluster would be outside D.
 bool is_too_large(const Problem& problem, const TileChoice& choice) {
@@ -92,7 +99,7 @@ bool is_too_large(const Problem& problem, const TileChoice& choice) {
   return (block_m > 64 && block_m >= 2 * problem.m) ||
          (block_n > wgmma::kLeastWidth && block_n >= 2 * problem.n) ||
          (choice.cluster.m - 1) * block_m >= problem.m ||
-         (choice.cluster.n - 1) * block_n >= problem.n;
+         ((choice.cluster.n - 1) * block_n >= problem.n && !only_loads(problem, choice));
 }
 
 /// The columns that an SM computes in sequence with tiles of this width; the largest integer if the
