@@ -20,7 +20,7 @@
 //                           for each of the warp's `unroll` units of the wide operand:
 //                             sums += unit * narrow unit
 //                             start to load the unit of the next step
-//   add the sums of the warps along K, in shared memory; store D
+//   add the sums of the warps along K, in shared memory, if there are several; store D
 //
 // The wide operand may have any alignment. A vector begins at a multiple of 16 bytes, wherever that
 // is in a row. Rows are divided into classes: every kClasses-th row begins at the same byte of its
