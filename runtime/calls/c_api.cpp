@@ -19,6 +19,7 @@
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/text.h"
+#include "runtime/backend.h"
 #include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
 #include "runtime/calls/process_contexts.h"
@@ -126,11 +127,11 @@ internal::ProcessContexts& process_contexts() {
   }
   if (is_first) {  // a forked child inherits the atexit handler
     // The handler stops the tuning threads. exit() runs handlers and destructors in reverse order
-    // of registration. Construct the logger, the families and the tables of to_text() first, so
-    // that they are destroyed after the threads have ended.
+    // of registration. Construct the logger, the backends, the families and the tables of to_text()
+    // first, so that they are destroyed after the threads have ended.
     internal::log_info("the threads of contexts end when the process exits");
-    for (const char* name : {"cuda", "host"}) {
-      for (const internal::Family* family : internal::families(name)) {
+    for (const internal::Backend* backend : internal::backends()) {
+      for (const internal::Family* family : internal::families(backend->name())) {
         static_cast<void>(internal::find_family(family->name()));
       }
     }
