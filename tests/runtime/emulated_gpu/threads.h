@@ -2,15 +2,14 @@
 // until it must wait for others, so a kernel that leaves out a barrier reads what has not been
 // written. The order of the fibers is random, and so is the time of asynchronous copies.
 //
-// The files in ptx/ take the place of those in kernel_templates/cuda/ptx, and execute.h has what
-// CUDA itself declares. No host code includes these files: they are compiled with the kernel.
+// The files in ptx/ take the place of those in kernel_templates/cuda/ptx, and cuda.h has what CUDA
+// itself declares. They are compiled with the kernel; host code includes only launch.h.
 #pragma once
 
 #include <ucontext.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -21,16 +20,12 @@
 #include <string>
 #include <vector>
 
+#include "launch.h"
+
 namespace emulation {
 
 struct Index {
   unsigned x = 0, y = 0, z = 0;
-};
-
-/// What the host passes to emulated_launch().
-struct LaunchConfig {
-  unsigned grid[3], block[3];
-  unsigned shared_bytes, cluster, seed;
 };
 
 /// Fibers that meet: at a barrier, or to execute an instruction together.

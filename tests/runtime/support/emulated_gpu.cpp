@@ -12,24 +12,14 @@
 #include <vector>
 
 #include "runtime/host/loaded_object.h"
+#include "tests/runtime/emulated_gpu/launch.h"
 
 namespace tunedgemm::internal {
 namespace {
 
 namespace fs = std::filesystem;
 
-// As in threads.h and ptx/tensor_copy.cuh, which only kernels include.
-struct LaunchConfig {
-  unsigned grid[3], block[3];
-  unsigned shared_bytes, cluster, seed;
-};
-struct EncodedTensorMap {
-  char* base = nullptr;
-  long long extent[4]{}, stride_bytes[4]{};
-  int box[2]{};
-  int element_bytes = 0, span = 0, is_ragged = 0;
-  char rest[16]{};
-};
+using emulation::EncodedTensorMap, emulation::LaunchConfig;
 using Emulate = std::string (*)(const LaunchConfig&, const void* const*);
 
 thread_local std::string last_error;
@@ -73,7 +63,9 @@ std::string launcher(const std::string& function, const std::string& entry, int 
 class EmulatedKernel final : public CompiledKernel {
  public:
   EmulatedKernel(std::unique_ptr<LoadedObject> object, unsigned seed)
-      : object_(std::move(object)), seed_(seed) {}
+      : object_(std::move(object)),
+        seed_(seed),
+        cluster_(*static_cast<const unsigned*>(object_->symbol("emulated_cluster"))) {}
 
   int run(const Launch& launch, const Arguments& given, StreamHandle) const noexcept override {
     const Arguments arguments = launch.swaps_operands ? transposed(given) : given;
@@ -102,8 +94,6 @@ class EmulatedKernel final : public CompiledKernel {
     return last_error.empty() ? 0 : 1;
   }
 
-  void set_cluster(unsigned cluster) { cluster_ = cluster; }
-
  private:
   void call(const char* function, const LaunchConfig& config, const void* const* parameters) const {
     const auto emulate = reinterpret_cast<Emulate>(object_->symbol(function));
@@ -112,7 +102,7 @@ class EmulatedKernel final : public CompiledKernel {
   }
 
   static EncodedTensorMap encoded(const TensorMap& map, const Arguments& arguments) {
-    EncodedTensorMap result;
+    EncodedTensorMap result{};
     const void* const operands[] = {nullptr, arguments.a, arguments.b, arguments.c, arguments.d};
     result.base = map.workspace_offset != 0
                       ? static_cast<char*>(arguments.workspace) + map.workspace_offset
@@ -127,7 +117,7 @@ class EmulatedKernel final : public CompiledKernel {
   }
 
   std::unique_ptr<LoadedObject> object_;
-  unsigned seed_, cluster_ = 1;
+  unsigned seed_, cluster_;
 };
 
 }  // namespace
@@ -146,7 +136,7 @@ std::variant<Binary, CompileFailure> EmulatedGpu::compile_within(const Source& s
   };
   Source emulated = source;
   emulated.includes.clear();
-  for (const char* name : {"threads.h", "cuda.h"}) {
+  for (const char* name : {"launch.h", "threads.h", "cuda.h"}) {
     emulated.includes.push_back(
         {kept(std::string("cuda/emulation/") + name), file_of_emulation(name)});
   }
@@ -181,11 +171,7 @@ std::variant<std::unique_ptr<CompiledKernel>, Rejection> EmulatedGpu::load(const
   if (auto* rejection = std::get_if<Rejection>(&loaded)) {
     return std::move(*rejection);
   }
-  auto object = std::get<0>(std::move(loaded));
-  const auto* const cluster = static_cast<const unsigned*>(object->symbol("emulated_cluster"));
-  auto kernel = std::make_unique<EmulatedKernel>(std::move(object), seed_);
-  kernel->set_cluster(*cluster);
-  return kernel;
+  return std::make_unique<EmulatedKernel>(std::get<0>(std::move(loaded)), seed_);
 }
 
 std::string EmulatedGpu::describe(int) const {

@@ -4,17 +4,10 @@
 
 #include "mbarrier.cuh"
 
-/// As the driver encodes it.
-struct EncodedTensorMap {
-  char* base;
-  long long extent[4], stride_bytes[4];
-  int box[2];
-  int element_bytes, span, is_ragged;
-};
 struct alignas(64) TensorMap {
-  unsigned long long opaque[16];
+  emulation::EncodedTensorMap encoded;
 };
-static_assert(sizeof(EncodedTensorMap) <= sizeof(TensorMap));
+static_assert(sizeof(TensorMap) == 128);
 struct TensorBox {
   const TensorMap& map;
   int x, y, z;
@@ -38,15 +31,13 @@ inline CacheHint make_cache_hint(EvictionPriority priority) {
 
 /// The lines of a box. Those of a ragged matrix end before `end`.
 struct BoxCopy {
-  EncodedTensorMap map;
+  emulation::EncodedTensorMap map;
   int x, line, z, end;
 
-  explicit BoxCopy(const TensorBox& box) : x(box.x), line(box.y), z(box.z), end(0x7fffffff) {
-    std::memcpy(&map, &box.map, sizeof(map));
-  }
-  explicit BoxCopy(const RaggedBox& box) : x(box.x), line(box.line), z(0), end(box.end) {
-    std::memcpy(&map, &box.map, sizeof(map));
-  }
+  explicit BoxCopy(const TensorBox& box)
+      : map(box.map.encoded), x(box.x), line(box.y), z(box.z), end(0x7fffffff) {}
+  explicit BoxCopy(const RaggedBox& box)
+      : map(box.map.encoded), x(box.x), line(box.line), z(0), end(box.end) {}
 
   int bytes() const { return map.span * map.box[1]; }
 

@@ -19,7 +19,7 @@ struct FragmentA {
   unsigned long long pair[2];
 };
 
-/// Rows of 32 bytes along k, as a function of row and k, and whether they are MN-major.
+/// An operand in the shared memory of the CTA with this rank.
 template <class Type>
 struct DescribedOperand {
   unsigned long long descriptor;
@@ -29,8 +29,8 @@ struct DescribedOperand {
   double at(int row, int k) const {
     constexpr unsigned kMask = 0x3fff, kAtomRows = 8, kAtomBytes = 128;
     const unsigned start = (descriptor & kMask) << 4;
-    const unsigned leading = (descriptor >> 16 & kMask) << 4, stride = (descriptor >> 32 & kMask)
-                                                                       << 4;
+    const unsigned leading = (descriptor >> 16 & kMask) << 4;
+    const unsigned stride = (descriptor >> 32 & kMask) << 4;
     const unsigned mn_of_atom = kAtomBytes / sizeof(Type);
     const auto r = static_cast<unsigned>(row), kk = static_cast<unsigned>(k);
     const unsigned address = is_mn_major
@@ -53,10 +53,9 @@ struct WgmmaOperands {
 
 // Row 16 w + g of A has the registers k = t and t + 4 of the lanes of g; the upper halves of the
 // pairs have row 16 w + g + 8.
-inline double element_of_fragment(const FragmentA* const (&fragments)[128], int row, int k) {
+inline double element_of_fragment(const FragmentA (&fragments)[128], int row, int k) {
   const int thread = row / 16 * 32 + row % 8 * 4 + k % 4;
-  const auto bits =
-      static_cast<unsigned>(fragments[thread]->pair[k / 4] >> (row % 16 < 8 ? 0 : 32));
+  const auto bits = static_cast<unsigned>(fragments[thread].pair[k / 4] >> (row % 16 < 8 ? 0 : 32));
   return __uint_as_float(bits);
 }
 
@@ -66,7 +65,6 @@ void mma_async_of_warpgroup(WgmmaOperands<Accumulator> own) {
   emulation::Fiber& fiber = emulation::self();
   emulation::Cta& cta = *fiber.cta;
   const unsigned thread = threadIdx.x % 128;
-  std::shared_ptr<std::function<void()>> product;
   struct Meeting {
     WgmmaOperands<Accumulator> operands;
     FragmentA fragment;
@@ -89,13 +87,9 @@ void mma_async_of_warpgroup(WgmmaOperands<Accumulator> own) {
       constexpr int kDepth = 32 / sizeof(TypeA);
       const DescribedOperand<TypeA> a{first.a, kTransposesA && sizeof(TypeA) == 2, rank};
       const DescribedOperand<TypeB> b{first.b, kTransposesB && sizeof(TypeB) == 2, rank};
-      const FragmentA* fragments[128];
-      for (int i = 0; i < 128; ++i) {
-        fragments[i] = &shared->fragments[i];
-      }
       std::vector<double> of_a(64 * kDepth), of_b(static_cast<std::size_t>(kWidth) * kDepth);
       for (int i = 0; i < 64 * kDepth; ++i) {
-        of_a[i] = has_fragments ? element_of_fragment(fragments, i / kDepth, i % kDepth)
+        of_a[i] = has_fragments ? element_of_fragment(shared->fragments, i / kDepth, i % kDepth)
                                 : a.at(i / kDepth, i % kDepth);
       }
       for (int i = 0; i < kWidth * kDepth; ++i) {
