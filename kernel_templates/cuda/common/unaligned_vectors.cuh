@@ -44,34 +44,12 @@ __device__ __noinline__ uint4 load_elements(const Type* from, const Type* begin,
   return vector.bytes;
 }
 
-// 16 bytes of two words, from byte `shift` on. Rows are aligned to kAlignment bytes.
-template <int kAlignment>
-__device__ __forceinline__ uint4 shifted(const uint4& low, const uint4& high, unsigned shift) {
-  unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-  for (int i = 0; i < 6; ++i) {
-    words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
-  }
-  if (kAlignment < 8) {
-#pragma unroll
-    for (int i = 0; i < 5; ++i) {
-      words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
-    }
-  }
-  if (kAlignment < 4) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      words[i] = __funnelshift_r(words[i], words[i + 1], shift % 4 * 8);
-    }
-  }
-  return {words[0], words[1], words[2], words[3]};
-}
-
 // Whether both words of a vector are inside the matrix.
 template <class Type>
 __device__ __forceinline__ bool words_are_inside(const Type* from, const Span<Type>& span) {
-  const Type* const word = from - elements_into_vector(from);
-  return word >= span.begin && word + 32 / sizeof(Type) <= span.end;
+  const auto word = reinterpret_cast<unsigned long long>(from) / 16 * 16;
+  return word >= reinterpret_cast<unsigned long long>(span.begin) &&
+         word + 32 <= reinterpret_cast<unsigned long long>(span.end);
 }
 
 // A vector in flight.
@@ -85,14 +63,32 @@ struct UnalignedVector {
   }
   __device__ __forceinline__ void load(const void* from) {
     const auto address = reinterpret_cast<unsigned long long>(from);
-    shift = static_cast<unsigned>(address % 16);
-    const auto* const words = reinterpret_cast<const uint4*>(address - shift);
+    const auto* const words = reinterpret_cast<const uint4*>(address / 16 * 16);
     low = __ldg(words);
     high = __ldg(words + 1);
+    shift = static_cast<unsigned>(address % 16);
   }
+  // The 16 bytes from byte `shift` of the words on. Rows are aligned to kAlignment bytes.
   template <int kAlignment>
   __device__ __forceinline__ uint4 shifted() const {
-    return ::shifted<kAlignment>(low, high, shift);
+    unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+      words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
+    }
+    if (kAlignment < 8) {
+#pragma unroll
+      for (int i = 0; i < 5; ++i) {
+        words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
+      }
+    }
+    if (kAlignment < 4) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        words[i] = __funnelshift_r(words[i], words[i + 1], shift % 4 * 8);
+      }
+    }
+    return {words[0], words[1], words[2], words[3]};
   }
 };
 

@@ -24,9 +24,9 @@ template <typename Type>
 struct PaddedChunk {
   const Type* from;
   char* to;
-  int elements;     // of the row in these 16 bytes; 0 after the last row
-  uint4 low, high;  // the aligned words that contain the elements, if is_loaded
-  bool is_loaded;   // both words lie inside the matrix
+  int elements;            // of the row in these 16 bytes; 0 after the last row
+  UnalignedVector vector;  // with the elements, if is_loaded
+  bool is_loaded;          // its words are inside the matrix
 };
 
 template <typename Type>
@@ -44,12 +44,9 @@ __device__ __forceinline__ PaddedChunk<Type> load_chunk(const PaddedOperand<Type
   loaded.from = matrix + (row - batch_index * operand.rows) * operand.leading_dimension + first;
   loaded.to = operand.to + row * operand.pitch + static_cast<long long>(chunk) * 16;
   loaded.elements = static_cast<int>(min(operand.length - first, 0LL + kElements));
-  const auto low = reinterpret_cast<unsigned long long>(loaded.from) / 16 * 16;
-  loaded.is_loaded = low >= reinterpret_cast<unsigned long long>(matrix) &&
-                     low + 32 <= reinterpret_cast<unsigned long long>(end);
+  loaded.is_loaded = words_are_inside(loaded.from, Span<Type>{matrix, end});
   if (loaded.is_loaded) {
-    loaded.low = __ldg(reinterpret_cast<const uint4*>(low));
-    loaded.high = __ldg(reinterpret_cast<const uint4*>(low) + 1);
+    loaded.vector.load(loaded.from);
   }
   return loaded;
 }
@@ -57,8 +54,7 @@ __device__ __forceinline__ PaddedChunk<Type> load_chunk(const PaddedOperand<Type
 template <int kAlignment, typename Type>
 __device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
   if (chunk.is_loaded) {
-    const auto shift = static_cast<unsigned>(reinterpret_cast<unsigned long long>(chunk.from) % 16);
-    *reinterpret_cast<uint4*>(chunk.to) = shifted<kAlignment>(chunk.low, chunk.high, shift);
+    *reinterpret_cast<uint4*>(chunk.to) = chunk.vector.template shifted<kAlignment>();
     return;
   }
 #pragma unroll 1
