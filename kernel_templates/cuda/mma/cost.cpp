@@ -40,7 +40,8 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
 
 // The instructions with which all threads together copy an operand's k tile to shared memory.
 double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) {
-  constexpr double kInstructionsOfCopy = 10, kInstructionsOfVector = 40;
+  constexpr double kInstructionsOfCopy = 10;
+  constexpr double kInstructionsOfVector = 40;  // counted in the machine code, not fitted
   const double copies = bytes / shape.copy_bytes(alignment);
   return copies *
          (mma::copies_asynchronously(alignment) ? kInstructionsOfCopy : kInstructionsOfVector);

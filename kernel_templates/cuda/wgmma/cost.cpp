@@ -26,8 +26,6 @@ namespace {
 //
 // The comment of a constant begins with the name of its fit.
 //
-constexpr int kHopper = 90;  // as DeviceLimits::arch
-
 // Bandwidths of an SM, in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;     // the hardware's
 constexpr double kL2BytesPerCycle = 78;          // all: when all SMs load; more if fewer do
@@ -108,13 +106,13 @@ double promotion_cycles(const WgmmaShape& shape) {
                   : instructions + kWaitForStep * shape.row_blocks();
 }
 
-// The warps multiply f64. Each reads the fragments of its rows and of all columns.
+// The warps multiply f64. Each reads the fragments of its rows and of all columns. Not fitted.
 double products_cycles_of_f64(const WgmmaShape& shape) {
   const int rows_of_warp = 16 * shape.row_blocks();
   const double read = static_cast<double>(shape.bytes_along_k()) * shape.block_m / rows_of_warp *
                       (rows_of_warp + shape.block_n) / kSharedBytesPerCycle;
   const double products = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k /
-                          gpu_facts(kHopper).mma_sync_f64;
+                          gpu_facts(kWgmmaArch).mma_sync_f64;
   return std::max(products, read);
 }
 

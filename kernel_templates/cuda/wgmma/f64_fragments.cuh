@@ -15,7 +15,9 @@
 using namespace tunedgemm::internal;
 
 constexpr int kF64Step = 16;  // elements along k
-using F64Fragment = double[4];
+struct F64Fragment {
+  double element[4];
+};
 
 // The offset in a tile of a lane's element 0, in the first 8 rows of A (columns of B) of step 0.
 __device__ __forceinline__ unsigned f64_offset_of_lane(wgmma::SharedTile tile) {
@@ -39,6 +41,6 @@ __device__ __forceinline__ void load_f64(wgmma::SharedTile tile, unsigned addres
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    fragment[i] = load_shared_f64(address + (offset ^ i * next));
+    fragment.element[i] = load_shared_f64(address + (offset ^ i * next));
   }
 }

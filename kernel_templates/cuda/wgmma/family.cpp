@@ -7,7 +7,6 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr int kArch = 90;
 static_assert(kClaimCounterBytes <= kFamilyCounterBytes);
 
 struct LegalValues {
@@ -55,10 +54,10 @@ class Wgmma final : public CudaFamily {
 
   Instantiation make_instance(const Problem& requested, const Config& config,
                               const DeviceLimits& limits) const override {
-    if (std::string why = why_not_device(config, limits, kArch); !why.empty()) {
+    if (std::string why = why_not_device(config, limits, kWgmmaArch); !why.empty()) {
       return why;
     }
-    if (limits.arch != kArch) {
+    if (limits.arch != kWgmmaArch) {
       return "compute capability " + std::to_string(limits.arch / 10) + "." +
              std::to_string(limits.arch % 10) + " does not have the instructions of 9.0a";
     }
@@ -93,7 +92,7 @@ class Wgmma final : public CudaFamily {
 
   AccumulationClass accumulation_class(const Problem& problem,
                                        const DeviceLimits& limits) const override {
-    if (limits.arch != kArch || !why_not_wgmma_types(problem).empty()) {
+    if (limits.arch != kWgmmaArch || !why_not_wgmma_types(problem).empty()) {
       return AccumulationClass::kNone;
     }
     const DataType type = problem.a.type;

@@ -282,7 +282,9 @@ struct CollectiveMainloop {
   // ---- f64 --------------------------------------------------------------------------------------
   // A warp multiplies its 16 rows of each row block by 8 columns at a time. While it does so, it
   // reads the next columns and, in the last ones, the rows of the next step.
-  using RowFragments = double[kRowBlocks][8];
+  struct RowFragments {
+    double of_block[kRowBlocks][8];
+  };
 
   __device__ __forceinline__ void multiply_by_warps(int k_tiles, Accumulators& accumulators) {
     constexpr int kF64Steps = kShape.block_k / kF64Step;
@@ -313,11 +315,11 @@ struct CollectiveMainloop {
           }
 #pragma unroll
           for (int block = 0; block < kRowBlocks; ++block) {
-            mma_sync_k16(rows[block], columns, &accumulators[block][column / 2]);
+            mma_sync_k16(rows.of_block[block], columns.element, &accumulators[block][column / 2]);
           }
-          copy(next_columns, columns);
+          columns = next_columns;
           if (column + 8 == kShape.block_n) {
-            copy(next_rows, rows);
+            rows = next_rows;
           }
         }
       }
@@ -336,17 +338,9 @@ struct CollectiveMainloop {
       load_f64(kTileA, shared.a(stage), offset, row + 8, step, lower);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        rows[block][2 * i] = upper[i];
-        rows[block][2 * i + 1] = lower[i];
+        rows.of_block[block][2 * i] = upper.element[i];
+        rows.of_block[block][2 * i + 1] = lower.element[i];
       }
-    }
-  }
-  template <class Fragments>
-  __device__ __forceinline__ static void copy(const Fragments& from, Fragments& to) {
-    constexpr int kCount = sizeof(Fragments) / sizeof(double);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      (&reinterpret_cast<double&>(to))[i] = (&reinterpret_cast<const double&>(from))[i];
     }
   }
 

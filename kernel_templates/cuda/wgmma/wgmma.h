@@ -17,6 +17,9 @@
 
 namespace tunedgemm::internal {
 
+/// The only architecture of the family, as in DeviceLimits::arch.
+inline constexpr int kWgmmaArch = 90;
+
 /// The problem that a kernel with this config computes: the transposed problem if the config swaps
 /// A and B. All functions below take this problem unless they say otherwise.
 Problem problem_of_kernel(const Problem& problem, const Config& config);
