@@ -55,13 +55,15 @@ struct OutputMatrix {
                                                  long long n) const {
     static_assert(32 % kColumns == 0, "a warp must store whole rows");
     constexpr int kRowsAtOnce = 32 / kColumns;
-    const int lane = threadIdx.x % 32, column = lane % kColumns;
+    const int lane = threadIdx.x % 32, column = lane % kColumns, first = lane / kColumns;
+    const int end = n + column < arguments.n ? static_cast<int>(min(end_m - m, 16LL)) : 0;
+    TypeD* to = matrix_d(arguments, batch_index) + offset_d(arguments, m + first, n + column);
 #pragma unroll 4
-    for (int row = lane / kColumns; row < 16; row += kRowsAtOnce) {
-      if (m + row < end_m && n + column < arguments.n) {
-        matrix_d(arguments, batch_index)[offset_d(arguments, m + row, n + column)] =
-            apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
+    for (int row = first; row < 16; row += kRowsAtOnce) {
+      if (row < end) {
+        *to = apply_epilogue(epilogue, rows[row * kPitch + column], m + row, n + column);
       }
+      to += offset_d(arguments, kRowsAtOnce, 0);
     }
   }
 };

@@ -3,8 +3,7 @@
 //
 //   Span<Type> span{begin, end};                   the matrix
 //   UnalignedVector vector;
-//   if (words_are_inside(from, span)) ...
-//     vector.load(from);                           starts to read the two words of a vector
+//   vector.load(from, span);                       starts to read the two words of a vector
 //   vector.shifted<kAlignment>()                   the vector, when the words have arrived
 //   load_elements(from, begin, end)                a vector of which a word reaches beyond
 //   RowMask<Type>(first, extent).apply(vector)     clears what is outside the row
@@ -61,8 +60,15 @@ struct UnalignedVector {
     low = high = make_uint4(0, 0, 0, 0);
     shift = 0;
   }
-  __device__ __forceinline__ void load(const void* from) {
+  // Elements outside the matrix become zero.
+  template <class Type>
+  __device__ __forceinline__ void load(const Type* from, const Span<Type>& span) {
     const auto address = reinterpret_cast<unsigned long long>(from);
+    if (!words_are_inside(from, span)) {
+      low = load_elements(from, span.begin, span.end);
+      shift = 0;
+      return;
+    }
     const auto* const words = reinterpret_cast<const uint4*>(address / 16 * 16);
     low = __ldg(words);
     high = __ldg(words + 1);

@@ -43,7 +43,8 @@ constexpr TileShape kTiles[] = {
 struct Pipeline {
   int row_bytes, stages;
 };
-constexpr Pipeline kPipelines[] = {{128, 3}, {128, 4}, {64, 4}, {64, 6}};
+constexpr Pipeline kPipelines[] = {{128, 3}, {128, 4}, {64, 4}, {64, 6},
+                                   {64, 1},  {128, 1}, {256, 1}};
 
 /// The fewest k tiles of a split-K slice: shorter slices are not worth a CTA.
 constexpr std::int64_t kLeastKTilesOfSlice = 4;
@@ -79,6 +80,11 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   const Tiling tiles = shape.tiles(problem);
   const std::int64_t blocks = tiles.blocks().value_or(kMaxGridX);
   const bool one_wave = blocks <= 2 * limits.sm_count;
+  const std::int64_t k_tiles = ceil_divide(problem.k, shape.block_k);
+  if (shape.stages == 1) {  // K is a single k tile, and would be two of half its size
+    return k_tiles == 1 && shape.split_k == 1 && (config.at("group_m") == 1) == one_wave &&
+           (shape.steps() == 1 || 2 * problem.k > shape.block_k);
+  }
   if (config.at("group_m") == 1 ? one_wave : tiles.tiles_m == 1 && !one_wave) {
     return false;  // all tiles run at once, or only one order exists
   }
@@ -89,7 +95,6 @@ bool worth_trying(const Problem& problem, const Config& config, const DeviceLimi
   if (shape.stages < 4 && shape.split_k > 1) {
     return false;  // the latency of the first k tile dominates a short slice
   }
-  const std::int64_t k_tiles = ceil_divide(problem.k, shape.block_k);
   return shape.split_k == 1 || (one_wave && k_tiles / shape.split_k >= kLeastKTilesOfSlice);
 }
 

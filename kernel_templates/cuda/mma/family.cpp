@@ -62,7 +62,7 @@ std::string why_not_shape(const Problem& problem, const MmaShape& shape) {
   }
   if (!shape.stages_fit()) {
     return "stages=" + std::to_string(shape.stages) +
-           ": it must be 3 or more if rows are not aligned to 4 bytes";
+           ": it must not be 2 if rows are not aligned to 4 bytes";
   }
   if (problem.k / shape.block_k >= std::numeric_limits<std::int32_t>::max()) {
     return "K=" + std::to_string(problem.k) +
@@ -78,10 +78,10 @@ class Mma final : public CudaFamily {
             "mma", "cuda/mma/kernel.cu",
             {{"block_m", {16, 32, 64, 128, 256}, "rows of a CTA's tile of D", Knob::kTile},
              {"block_n", {16, 32, 64, 128, 256}, "columns of a CTA's tile of D", Knob::kTile},
-             {"block_k", {8, 16, 32, 64, 128}, "elements of a k tile", Knob::kTile},
+             {"block_k", {8, 16, 32, 64, 128, 256}, "elements of a k tile", Knob::kTile},
              {"warp_m", {16, 32, 64, 128}, "rows of a warp tile"},
              {"warp_n", {16, 32, 64, 128}, "columns of a warp tile"},
-             {"stages", {2, 3, 4, 5, 6}, "k tiles in shared memory"},
+             {"stages", {1, 2, 3, 4, 5, 6}, "k tiles in shared memory"},
              {"group_m", {1, 2, 4, 8, 16}, "rows of tiles in a rasterization group"},
              {"split_k", {kMmaSplits.begin(), kMmaSplits.end()}, "split-K slices"}}) {}
 

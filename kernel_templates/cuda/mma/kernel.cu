@@ -74,7 +74,7 @@
 #define WARP_N 64  // columns of the warp tile
 #endif
 #ifndef STAGES
-#define STAGES 3  // k tiles in shared memory: one is multiplied while the others are copied
+#define STAGES 3  // k tiles in shared memory; 2 or more: the others are copied meanwhile
 #endif
 #ifndef GROUP_M
 #define GROUP_M 8  // rows of tiles in a rasterization group
@@ -121,8 +121,8 @@ static_assert(kShape.block_scales_fit(),
               "block_k must divide the 128 elements along K that a scale of blocks belongs to");
 static_assert(!kGroupsDepth || !kHasBlockScales,
               "groups along K may begin inside a block of scales");
-static_assert(kShape.stages >= 2 && kShape.stages <= 6, "stages must be 2 to 6");
-static_assert(kShape.stages_fit(), "stages must be 3 or more if rows are not aligned to 4 bytes");
+static_assert(kShape.stages >= 1 && kShape.stages <= 6, "stages must be 1 to 6");
+static_assert(kShape.stages_fit(), "stages must not be 2 if rows are not aligned to 4 bytes");
 static_assert(kElementBytes != 4 || kNumerics != Numerics::kIeee,
               "f32 with IEEE products needs the simt family");
 static_assert(kGroupM >= 1 && kShape.split_k >= 1, "group_m and split_k must be 1 or more");
@@ -426,15 +426,30 @@ struct CollectiveEpilogue {
                                                     accumulators[m][2 * n + 1], rows + n * 16);
       }
       __syncwarp();
+      store_rows(output, rows, work.m0 + origin.m + m * 16, work.n0 + origin.n);
+      __syncwarp();
+    }
+  }
+
+  // Stores 16 rows of the warp tile, starting at D[m, n].
+  __device__ __forceinline__ static void store_rows(const OutputMatrix& output,
+                                                    const Accumulator* rows, long long m,
+                                                    long long n) {
+    if constexpr (kStoresVectors) {
 #pragma unroll 1
       for (int vector = threadIdx.x % 32; vector < mma::kEpilogueRows * kVectorsOfRow;
            vector += 32) {
         const int row = vector / kVectorsOfRow, column = vector % kVectorsOfRow * kVectorElements;
         output.store_vector(
             *reinterpret_cast<const AccumulatorVector*>(rows + row * kEpiloguePitch + column),
-            work.m0 + origin.m + m * 16 + row, work.n0 + origin.n + column);
+            m + row, n + column);
       }
-      __syncwarp();
+    } else {
+      constexpr int kColumns = mma::least(kWarpN, 32);
+#pragma unroll 1
+      for (int column = 0; column < kWarpN; column += kColumns) {
+        output.store_elements<kColumns, kEpiloguePitch>(rows + column, m, n + column);
+      }
     }
   }
 
@@ -483,13 +498,8 @@ struct CollectiveEpilogue {
 };
 
 // ---- 6. Entry -----------------------------------------------------------------------------------
-__device__ __forceinline__ void compute(const Arguments& arguments, const MmaWorkTile& work,
-                                        char* shared) {
-  if (work.batch_index < 0) {
-    return;  // the groups have fewer rows of tiles
-  }
-  const WarpOrigin origin = origin_of_warp();
-  Producer producer = make_producer(arguments, work, shared);
+// Starts the copies of the first stages - 1 k tiles, and waits for the first one.
+__device__ __forceinline__ void fill_pipeline(Producer& producer, char* shared) {
   for (int stage = 0; stage < kStages - 1; ++stage) {
     producer.copy_k_tile();
     end_copy_group();
@@ -497,38 +507,82 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
   }
   wait_for_copies(kStages - 2);
   __syncthreads();
+}
 
-  Accumulators accumulators = {};
-  Fragments fragments[kFragmentBuffers];
-  BlockFactors factors;
-  char* stage = shared;
-  fragments[0].load(stage, origin, 0);
+// With one stage, a k tile is copied, then multiplied. That takes the fewest instructions, which
+// are most of the time if K is a single k tile.
+__device__ __forceinline__ void multiply_in_turn(const Arguments& arguments,
+                                                 const MmaWorkTile& work, const WarpOrigin& origin,
+                                                 Producer& producer, char* shared,
+                                                 Accumulators& accumulators) {
+#pragma unroll 1
   for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+    BlockFactors factors;
     if constexpr (kHasBlockScales) {
       factors.load(arguments, work, origin, work.k0 + static_cast<long long>(k_tile) * kBlockK);
     }
+    if (k_tile > 0) {
+      __syncthreads();  // before the k tile is overwritten
+    }
+    producer.copy_k_tile();
+    end_copy_group();
+    wait_for_copies(0);
+    __syncthreads();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
-      producer.start_copies(step);
-      if (step == kSteps - 1) {
-        end_copy_group();
-        wait_for_copies(kStages - 2);
-        __syncthreads();
-        stage = next_stage(shared, stage);
-      }
-      if (kFragmentBuffers == 2) {
-        fragments[(step + 1) % 2].load(stage, origin, (step + 1) % kSteps);
-      }
-      multiply_fragments(fragments[step % kFragmentBuffers], factors, accumulators);
-      if (kFragmentBuffers == 1) {
-        fragments[0].load(stage, origin, (step + 1) % kSteps);
-      }
-      producer.finish_copies(step);
-    }
-    if (kFragmentBuffers == 2 && kSteps % 2 == 1) {
-      fragments[0] = fragments[kFragmentBuffers - 1];
+      Fragments fragments;
+      fragments.load(shared, origin, step);
+      multiply_fragments(fragments, factors, accumulators);
     }
     producer.advance(shared);
+  }
+}
+
+__device__ __forceinline__ void compute(const Arguments& arguments, const MmaWorkTile& work,
+                                        char* shared) {
+  if (work.batch_index < 0) {
+    return;  // the groups have fewer rows of tiles
+  }
+  const WarpOrigin origin = origin_of_warp();
+  Producer producer = make_producer(arguments, work, shared);
+  if constexpr (kStages > 1) {
+    fill_pipeline(producer, shared);
+  }
+  Accumulators accumulators = {};
+  if constexpr (kStages == 1) {
+    multiply_in_turn(arguments, work, origin, producer, shared, accumulators);
+  } else {
+    Fragments fragments[kFragmentBuffers];
+    BlockFactors factors;
+    char* stage = shared;
+    fragments[0].load(stage, origin, 0);
+    for (int k_tile = 0; k_tile < work.k_tiles; ++k_tile) {
+      if constexpr (kHasBlockScales) {
+        factors.load(arguments, work, origin, work.k0 + static_cast<long long>(k_tile) * kBlockK);
+      }
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+        producer.start_copies(step);
+        if (step == kSteps - 1) {
+          end_copy_group();
+          wait_for_copies(kStages - 2);
+          __syncthreads();
+          stage = next_stage(shared, stage);
+        }
+        if (kFragmentBuffers == 2) {
+          fragments[(step + 1) % 2].load(stage, origin, (step + 1) % kSteps);
+        }
+        multiply_fragments(fragments[step % kFragmentBuffers], factors, accumulators);
+        if (kFragmentBuffers == 1) {
+          fragments[0].load(stage, origin, (step + 1) % kSteps);
+        }
+        producer.finish_copies(step);
+      }
+      if (kFragmentBuffers == 2 && kSteps % 2 == 1) {
+        fragments[0] = fragments[kFragmentBuffers - 1];
+      }
+      producer.advance(shared);
+    }
   }
   wait_for_copies(0);
   __syncthreads();  // before the epilogue uses the shared memory of the pipeline

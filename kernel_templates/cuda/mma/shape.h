@@ -163,7 +163,7 @@ struct Shape {
     return !has_block_scales || kScaledDepth % block_k == 0;
   }
   TUNEDGEMM_CONSTEXPR bool stages_fit() const {
-    return stages >= 3 ||
+    return stages != 2 ||
            (copies_asynchronously(alignment_a) && copies_asynchronously(alignment_b));
   }
 };

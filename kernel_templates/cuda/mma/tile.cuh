@@ -88,6 +88,9 @@ __host__ __device__ constexpr int column_passes(Tile tile) {
 __host__ __device__ constexpr int passes(Tile tile) {
   return row_passes(tile) * column_passes(tile);
 }
+__host__ __device__ constexpr int column_of_pass(Tile tile, int pass) {  // in bytes
+  return pass / row_passes(tile) * columns_of_pass(tile) * atom_row_bytes(tile);
+}
 // Whether every thread copies in every pass.
 __host__ __device__ constexpr bool passes_are_full(Tile tile) {
   return passes(tile) * tile.threads * tile.copy_bytes == tile_bytes(tile);
@@ -110,7 +113,6 @@ struct TileCopy {
   Span<Type> span;     // the matrix, if copies are not asynchronous
   const char* source;  // of the next copy
   long long pitch;     // bytes between rows in global memory
-  bool has_edges;      // complete_edges() has something to do for this k tile
   int mn_left;         // rows (columns) from the tile's first row to the end of the matrix
   int row, byte;       // of the first pass
   int offset;          // of the first pass, in the tile
@@ -124,12 +126,10 @@ struct TileCopy {
     for (int pass = first; pass < end; ++pass) {
       const Copy copy = copy_of_pass(tile, pass, k_left);
       if (!tile.asynchronous) {
-        const bool is_inside = words_are_inside(reinterpret_cast<const Type*>(source), span);
         vectors[pass - first].clear();
-        if (is_read(copy) && is_inside) {
-          vectors[pass - first].load(source);
+        if (copy.exists && copy.source_bytes > 0) {
+          vectors[pass - first].load(reinterpret_cast<const Type*>(source), span);
         }
-        has_edges |= is_read(copy) && (!is_inside || ends_inside(tile, copy));
       } else if (copy.exists) {
         copy_asynchronously(tile, memory + copy.offset, copy.source_bytes);
       }
@@ -143,59 +143,22 @@ struct TileCopy {
     const int first = (passes(tile) * step / kSteps), end = (passes(tile) * end_step / kSteps);
 #pragma unroll
     for (int pass = first; pass < end; ++pass) {
-      const Copy copy = copy_of_pass(tile, pass, 0);
-      if (!tile.asynchronous && copy.exists) {
-        *vector_at(memory, copy) = vectors[pass - first].template shifted<kAlignment>();
-      }
-    }
-    if (!tile.asynchronous && end_step == kSteps && has_edges) {
-      complete_edges(tile, memory, k_left);
-      has_edges = false;
-    }
-  }
-  __device__ __forceinline__ static uint4* vector_at(char* memory, const Copy& copy) {
-    return reinterpret_cast<uint4*>(memory + copy.offset);
-  }
-  __device__ __forceinline__ static bool is_read(const Copy& copy) {
-    return copy.exists && copy.source_bytes > 0;
-  }
-  // Whether K ends inside a vector, so that the rest must be zero. What is outside M or N may be
-  // anything, since it only affects elements outside D.
-  __device__ __forceinline__ static bool ends_inside(Tile tile, const Copy& copy) {
-    return tile.is_k_major && copy.source_bytes < tile.copy_bytes;
-  }
-
-  // Completes the vectors of a k tile in which K ends, or whose words reach beyond the matrix.
-  __device__ __forceinline__ void complete_edges(Tile tile, char* memory, int k_left) const {
-    const char* const tile_source =
-        source - (tile.is_k_major ? tile.row_bytes : tile.rows * pitch) - offset_of_source(tile, 0);
-#pragma unroll 1
-    for (int pass = 0; pass < passes(tile); ++pass) {
       const Copy copy = copy_of_pass(tile, pass, k_left);
-      const auto* const from =
-          reinterpret_cast<const Type*>(tile_source + offset_of_source(tile, pass));
-      if (!is_read(copy)) {
-        continue;
+      if (!tile.asynchronous && copy.exists) {
+        uint4 bytes = vectors[pass - first].template shifted<kAlignment>();
+        // What is outside K must be zero. What is outside M or N only affects elements outside D.
+        if (tile.is_k_major && k_left * tile.element_bytes < tile.row_bytes) {
+          RowMask<char>(byte + column_of_pass(tile, pass), k_left * tile.element_bytes)
+              .apply(bytes);
+        }
+        *reinterpret_cast<uint4*>(memory + copy.offset) = bytes;
       }
-      uint4 bytes = words_are_inside(from, span) ? *vector_at(memory, copy)
-                                                 : load_elements(from, span.begin, span.end);
-      if (ends_inside(tile, copy)) {
-        RowMask<char>(0, copy.source_bytes).apply(bytes);
-      }
-      *vector_at(memory, copy) = bytes;
     }
-  }
-  // The offset in global memory of a pass, from the first row of the tile.
-  __device__ __forceinline__ long long offset_of_source(Tile tile, int pass) const {
-    const int pass_row = row + pass % row_passes(tile) * rows_of_pass(tile);
-    const int pass_byte =
-        byte + pass / row_passes(tile) * columns_of_pass(tile) * atom_row_bytes(tile);
-    return source_row(tile, pass_row) * pitch + pass_byte;
   }
 
   __device__ __forceinline__ Copy copy_of_pass(Tile tile, int pass, int k_left) const {
     const int more_rows = pass % row_passes(tile) * rows_of_pass(tile);
-    const int more_bytes = pass / row_passes(tile) * columns_of_pass(tile) * atom_row_bytes(tile);
+    const int more_bytes = column_of_pass(tile, pass);
     const int pass_row = row + more_rows, pass_byte = byte + more_bytes;
     const int rows_left = tile.is_k_major ? mn_left : k_left;
     const int bytes_left = (tile.is_k_major ? k_left : mn_left) * tile.element_bytes;
@@ -246,7 +209,6 @@ __device__ __forceinline__ TileCopy<Type, kAlignment, kSteps> make_tile_copy(Til
   const int row = threadIdx.x / threads_of_row(tile);
   TileCopy<Type, kAlignment, kSteps> copy;
   copy.pitch = pitch;
-  copy.has_edges = false;
   copy.mn_left = static_cast<int>(min(mn_left, 1LL << 16));  // more than a tile is enough
   copy.row = row % rows_of_pass(tile);
   copy.byte = row / rows_of_pass(tile) * atom_row_bytes(tile) +

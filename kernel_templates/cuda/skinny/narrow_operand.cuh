@@ -55,9 +55,10 @@ struct NarrowChunk {
           *vector.to = load_global_once(vector.from);
         }
       }
+      // By other warps, if there are few vectors.
       if (first_k - kVector < 0 || first_k + depth + kVector > end_k) {
 #pragma unroll 1
-        for (int index = threadIdx.x; index < rows * vectors; index += kThreads) {
+        for (int index = kThreads - 1 - threadIdx.x; index < rows * vectors; index += kThreads) {
           const ChunkVector vector = vector_at(index, vectors, rows_of_vector, first_k);
           if (vector.k < 0 || vector.k + kVector > end_k) {
             uint4 bytes = load_elements(vector.from, span.begin, span.end);

@@ -1,9 +1,8 @@
 // The kernel that copies operands whose rows are not aligned to 16 bytes (kernel_parameters.cuh).
 //
 // A thread writes 16 aligned bytes of the copy. It reads the two aligned 16-byte words of the
-// operand that contain these bytes, and shifts them. Neighbouring threads share a word. If a word
-// reaches beyond the matrix, the thread copies the elements one by one. The rest of the padding is
-// not written, since the tensor maps end at the length of a row.
+// operand that contain these bytes, and shifts them. Neighbouring threads share a word. What a
+// thread writes behind the end of a row does not matter, since the tensor maps end there.
 #pragma once
 
 #include "../common/problem.cuh"
@@ -20,47 +19,27 @@ struct PaddedOperand {
 };
 
 // 16 bytes of the copy, in flight.
-template <typename Type>
 struct PaddedChunk {
-  const Type* from;
-  char* to;
-  int elements;            // of the row in these 16 bytes; 0 after the last row
-  UnalignedVector vector;  // with the elements, if is_loaded
-  bool is_loaded;          // its words are inside the matrix
+  char* to;  // null after the last row
+  UnalignedVector vector;
 };
 
 template <typename Type>
-__device__ __forceinline__ PaddedChunk<Type> load_chunk(const PaddedOperand<Type>& operand,
-                                                        long long row, int chunk) {
-  constexpr int kElements = 16 / sizeof(Type);
+__device__ __forceinline__ PaddedChunk load_chunk(const PaddedOperand<Type>& operand, long long row,
+                                                  int chunk) {
+  constexpr long long kElements = 16 / sizeof(Type);
   const long long batch_index = operand.matrices == 1 ? 0 : row / operand.rows;
-  const long long first = static_cast<long long>(chunk) * kElements;
-  PaddedChunk<Type> loaded{};
+  PaddedChunk loaded{};
   if (row >= operand.rows * operand.matrices) {
     return loaded;
   }
   const Type* const matrix = operand.from + batch_index * operand.batch_stride;
   const Type* const end = matrix + (operand.rows - 1) * operand.leading_dimension + operand.length;
-  loaded.from = matrix + (row - batch_index * operand.rows) * operand.leading_dimension + first;
   loaded.to = operand.to + row * operand.pitch + static_cast<long long>(chunk) * 16;
-  loaded.elements = static_cast<int>(min(operand.length - first, 0LL + kElements));
-  loaded.is_loaded = words_are_inside(loaded.from, Span<Type>{matrix, end});
-  if (loaded.is_loaded) {
-    loaded.vector.load(loaded.from);
-  }
+  loaded.vector.load(
+      matrix + (row - batch_index * operand.rows) * operand.leading_dimension + chunk * kElements,
+      Span<Type>{matrix, end});
   return loaded;
-}
-
-template <int kAlignment, typename Type>
-__device__ __forceinline__ void store_chunk(const PaddedChunk<Type>& chunk) {
-  if (chunk.is_loaded) {
-    *reinterpret_cast<uint4*>(chunk.to) = chunk.vector.template shifted<kAlignment>();
-    return;
-  }
-#pragma unroll 1
-  for (int i = 0; i < chunk.elements; ++i) {
-    reinterpret_cast<Type*>(chunk.to)[i] = chunk.from[i];
-  }
 }
 
 // Neighbouring threads copy neighbouring chunks, row after row. Each thread has two chunks in
@@ -76,9 +55,9 @@ __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
   long long row = first / chunks;
   int chunk = first % chunks;
   while (row < rows) {
-    PaddedChunk<Type> loaded[kInFlight];
+    PaddedChunk loaded[kInFlight];
 #pragma unroll
-    for (PaddedChunk<Type>& one : loaded) {
+    for (PaddedChunk& one : loaded) {
       one = load_chunk(operand, row, chunk);
       row += step_rows;
       chunk += step_chunks;
@@ -88,8 +67,10 @@ __device__ __forceinline__ void pad(const PaddedOperand<Type>& operand) {
       }
     }
 #pragma unroll
-    for (const PaddedChunk<Type>& one : loaded) {
-      store_chunk<kAlignment>(one);
+    for (const PaddedChunk& one : loaded) {
+      if (one.to != nullptr) {
+        *reinterpret_cast<uint4*>(one.to) = one.vector.template shifted<kAlignment>();
+      }
     }
   }
 }

@@ -119,6 +119,10 @@ TEST_CASE("mma multiplies on an emulated GPU") {
   test_emulated("mma", 12, any);
 }
 
+TEST_CASE("mma multiplies without a pipeline on an emulated GPU") {
+  test_emulated("mma", 8, [](const FamilyCase& one) { return one.config.at("stages") == 1; });
+}
+
 TEST_CASE("simt multiplies on an emulated GPU") {
   test_emulated("simt", 6, any);
 }
