@@ -9,14 +9,14 @@ namespace {
 
 // Bandwidths of an SM in bytes per cycle.
 constexpr double kSharedBytesPerCycle = 128;
-constexpr double kL2BytesPerCycle = 28;       // when all SMs load
-constexpr double kL2BytesPerCycleAlone = 50;  // when few SMs load
+constexpr double kL2BytesPerCycle = 28;
 // Cycles.
-constexpr double kLatencyOfTile = 900;     // from the start of a k tile's copy to its arrival
-constexpr double kBarrierOfTile = 90;      // including the fragments of the first step
+constexpr double kLatencyOfTile = 1100;    // from the start of a k tile's copy to its arrival
+constexpr double kBarrierOfTile = 145;     // including the fragments of the first step
 constexpr double kBarrierOfLongTile = 10;  // f64: other warps hide most of it
-constexpr double kStartOfCta = 1300;       // until the first k tile arrives
+constexpr double kStartOfCta = 330;        // until the first k tile arrives
 constexpr double kSplitKReduction = 2500;
+constexpr double kElementStore = 0.1;  // of an element of D that is stored alone
 
 // Multiply-adds of mma.sync per cycle of an SM.
 double multiply_adds(const Problem& problem, mma::Products how, int arch) {
@@ -29,9 +29,9 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
     case mma::Products::kTf32:
       return rate / 2;
     case mma::Products::kEmulated:
-      return rate / 6;
+      return rate / 14;
     case mma::Products::kAsF16:
-      return rate;
+      return rate / 2.7;
     case mma::Products::kDirect:
       break;
   }
@@ -40,26 +40,31 @@ double multiply_adds(const Problem& problem, mma::Products how, int arch) {
 
 // The instructions with which all threads together copy an operand's k tile to shared memory.
 double instructions_of_copy(const MmaShape& shape, int alignment, double bytes) {
-  constexpr double kInstructionsOfCopy = 10;
-  constexpr double kInstructionsOfVector = 40;  // counted in the machine code, not fitted
+  constexpr double kInstructionsOfCopy = 29;
+  constexpr double kInstructionsOfVector = 170;
   const double copies = bytes / shape.copy_bytes(alignment);
   return copies *
          (mma::copies_asynchronously(alignment) ? kInstructionsOfCopy : kInstructionsOfVector);
 }
 
-// The cycles that a CTA waits in a k tile for elements that are copied through registers: in each
-// step of the mainloop until they have arrived, so more stages do not help.
-double register_copy_wait(const MmaShape& shape) {
-  return kMemoryLatency *
-         std::min(shape.steps(),
-                  std::max(shape.vectors_of_thread(shape.block_m, shape.alignment_a),
-                           shape.vectors_of_thread(shape.block_n, shape.alignment_b)));
+// The cycles that a CTA waits for elements that are copied through registers: in each step of the
+// mainloop until they have arrived, so more stages do not help. K tiles that are loaded at once are
+// waited for once; the first one arrives in kStartOfCta.
+double register_copy_wait(const MmaShape& shape, double k_tiles) {
+  constexpr double kStage = 380;  // the instructions that fill a stage
+  const int waits =
+      std::min(shape.steps(), std::max(shape.vectors_of_thread(shape.block_m, shape.alignment_a),
+                                       shape.vectors_of_thread(shape.block_n, shape.alignment_b)));
+  const double before_loop = std::min(k_tiles, std::max(shape.stages - 1.0, 1.0));
+  const double at_once = shape.loads_k_tile_at_once() ? before_loop : 0;
+  return waits == 0
+             ? 0
+             : kMemoryLatency * (waits * (k_tiles - at_once) + at_once - 1) + kStage * shape.stages;
 }
 
 // The cycles of one k tile of a CTA that shares its SM. They depend mostly on the slowest of tensor
 // cores, instruction issue, shared memory and L2.
-double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2_rate,
-                        const DeviceLimits& limits) {
+double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, const DeviceLimits& limits) {
   const double tile = static_cast<double>(shape.block_m) * shape.block_n * shape.block_k;
   const double bytes_of_k = static_cast<double>(shape.block_k) * shape.element_bytes;
   const double bytes_a = shape.block_m * bytes_of_k, bytes_b = shape.block_n * bytes_of_k;
@@ -67,17 +72,17 @@ double cycles_of_k_tile(const Problem& problem, const MmaShape& shape, double l2
   const double tensor = tile / multiply_adds(problem, shape.products, limits.arch);
   const double fragment_bytes = shape.warps() * (shape.warp_m + shape.warp_n) * bytes_of_k;
   const double shared = (fragment_bytes + bytes_a + bytes_b) / kSharedBytesPerCycle;
-  const double l2 = (bytes_a + bytes_b) / l2_rate;
+  const double l2 = (bytes_a + bytes_b) / kL2BytesPerCycle;
 
   // An instruction adds products over 32 bytes of K to 16 x 8 accumulators; four schedulers each
   // issue one instruction per cycle.
   const double instructions_of_products = tile * shape.element_bytes / (16 * 8 * 32) *
                                           (shape.products == mma::Products::kEmulated ? 5 : 1);
-  const double converted = shape.products == mma::Products::kDirect ? 0 : fragment_bytes / 128 * 4;
+  const double converted = shape.products == mma::Products::kDirect ? 0 : fragment_bytes / 128 * 8;
   const double copied = (instructions_of_copy(shape, shape.alignment_a, bytes_a) +
                          instructions_of_copy(shape, shape.alignment_b, bytes_b)) /
                         32;
-  const double loaded = fragment_bytes / 512 * 2;
+  const double loaded = fragment_bytes / 512 * 6.7;
   const double issue = (instructions_of_products + converted + copied + loaded) / 4;
   // These times overlap, but never perfectly. They overlap least if a warp loads its next fragments
   // only after it has multiplied the current ones (f64 4096^3, H200, 2026-11-22: 2318 us with 8
@@ -107,29 +112,31 @@ double bytes_read(const Problem& problem, const MmaShape& shape, double concurre
 double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits& limits) {
   const Tiling tiles = shape.tiles(problem);
   const std::int64_t ctas = tiles.blocks().value_or(1);
-  const std::int64_t k_tiles = ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k);
-  const double sm_utilization = std::min(1.0, static_cast<double>(ctas) / limits.sm_count);
-  const double l2_rate =
-      kL2BytesPerCycleAlone - sm_utilization * (kL2BytesPerCycleAlone - kL2BytesPerCycle);
-  const double tile_cycles = cycles_of_k_tile(problem, shape, l2_rate, limits);
+  const auto k_tiles =
+      static_cast<double>(ceil_divide(ceil_divide(problem.k, shape.block_k), shape.split_k));
+  const double tile_cycles = cycles_of_k_tile(problem, shape, limits);
 
   // A CTA that is alone on its SM uses only the schedulers of its own warps, and no other CTA hides
   // its barriers and latencies.
-  const double latency = kLatencyOfTile / (shape.stages - 1);
+  // Without a pipeline, it waits for every k tile after the first one, which kStartOfCta includes.
+  const double latency = shape.stages == 1 ? kLatencyOfTile * std::max(1 - 1 / k_tiles, 0.0)
+                                           : kLatencyOfTile / (shape.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;
-  const double alone =
-      std::max(tile_cycles * std::max(1.0, 4.0 / shape.warps()) + barrier + latency / 20, latency) +
-      register_copy_wait(shape);
+  const double busy = tile_cycles * std::max(1.0, 4.0 / shape.warps()) + barrier;
+  const double alone = shape.stages == 1 ? busy + latency : std::max(busy + latency / 20, latency);
+  const bool stores_vectors =
+      problem.d.alignment_bytes * shape.accumulator_bytes >= 16 * size_bytes(problem.d.type);
   const auto tile_of_d = static_cast<double>(shape.block_m) * shape.block_n;
   const double epilogue = 400 + tile_of_d * (2.0 * shape.accumulator_bytes / kSharedBytesPerCycle +
-                                             static_cast<double>(size_bytes(problem.d.type)) / 24);
+                                             static_cast<double>(size_bytes(problem.d.type)) / 24 +
+                                             (stores_vectors ? 0 : kElementStore));
   const double epilogue_wait = shape.warp_m * shape.warp_n / 32.0 *
                                part_inside(problem, shape.warp_m, shape.warp_n) *
                                epilogue_cycles_of_element(problem);
   const auto cycles_of = [&](double concurrent) {
-    const double tile = std::max(concurrent * tile_cycles, alone);
-    return kStartOfCta + static_cast<double>(k_tiles) * tile + concurrent * epilogue +
-           epilogue_wait;
+    const double mainloop = std::max(k_tiles * concurrent * tile_cycles,
+                                     k_tiles * alone + register_copy_wait(shape, k_tiles));
+    return kStartOfCta + mainloop + concurrent * epilogue + epilogue_wait;
   };
   const int resident =
       blocks_per_sm(shape.threads(), shape.registers(), shape.shared_bytes(), limits);
@@ -137,7 +144,7 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   if (shape.split_k > 1) {
     // The last CTA reads all partial tiles, its own included.
     const double partial = static_cast<double>(shape.partial_tile_bytes());
-    cycles += kSplitKReduction + (shape.split_k + 1) * partial / kL2BytesPerCycleAlone;
+    cycles += kSplitKReduction + (shape.split_k + 1) * partial / kL2BytesPerCycle;
   }
   const double least = minimum_bytes(problem);
   const bool stays_in_cache = least < static_cast<double>(limits.l2_bytes);

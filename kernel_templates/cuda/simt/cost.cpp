@@ -13,17 +13,17 @@ constexpr int kWarpsWanted = 16;
 constexpr double kMultiplyAddsInInstructionCache = 2048;
 constexpr double kInstructionCacheMiss = 1.07;
 /// L2 bandwidth of an SM in bytes per cycle when all SMs load.
-constexpr double kL2BytesPerCycle = 24;
+constexpr double kL2BytesPerCycle = 15;
 // In this order, the cycles of: a barrier and the first fragments after it; storing registers to
 // shared memory before a barrier; a CTA's prologue; storing an element of D.
 constexpr double kBarrierCycles = 90;
-constexpr double kStoreToSharedCycles = 30;
-constexpr double kCtaCycles = 800;
-constexpr double kStoreOfElement = 80;
+constexpr double kStoreToSharedCycles = 300;
+constexpr double kCtaCycles = 400;
+constexpr double kStoreOfElement = 67;
 /// From the start of a k tile's copy to its arrival.
-constexpr double kLatencyOfTile = 800;
+constexpr double kLatencyOfTile = 1300;
 /// The time from storing the first partial tile to adding the last one, without the memory traffic.
-constexpr double kSplitKReductionUs = 2;
+constexpr double kSplitKReductionUs = 2.8;
 
 /// The loads from global memory, and the stores to shared memory, for the k tile of an operand.
 struct CopyCost {

@@ -8,18 +8,20 @@ namespace tunedgemm::internal {
 namespace {
 
 // Cycles.
-constexpr double kCta = 200;
-constexpr double kChunk = 3400;           // from the start of a chunk's copy to the end of its sums
-constexpr double kVectorOfChunk = 4.5;    // for each vector that a thread copies
-constexpr double kSharedSum = 1.0 / 128;  // for each sum that the warps along K share
-constexpr double kSplitKReduction = 1850, kSlice = 300;
-constexpr double kLatency = 1250;  // of a vector of the wide operand, under load
+constexpr double kChunk = 2700;         // from the start of a chunk's copy to the end of its sums
+constexpr double kVectorOfChunk = 4.5;  // for each vector that a thread copies
+constexpr double kSharedSum = 1.0 / 7;  // for each sum that the warps along K share
+constexpr double kSplitKReduction = 1800, kSlice = 140;
+constexpr double kLatency = 410;  // of a vector of the wide operand, under load
 /// What an SM reads, in bytes per cycle.
-constexpr double kMostBytesPerCycle = 27;
-/// Instructions of a warp for each unit, and for each vector of a lane.
-constexpr double kInstructionsOfUnit = 3, kInstructionsOfVector = 11;
+constexpr double kMostBytesPerCycle = 22;
+/// Instructions of a warp for each unit, and for each vector of a lane: of all vectors, and more if
+/// rows are not aligned, or if bytes are transposed in registers.
+constexpr double kInstructionsOfUnit = 4.5, kInstructionsOfVector = 14;
+constexpr double kInstructionsOfShift = 33, kInstructionsOfBytes = 64;
+constexpr double kCyclesOfInstruction = 5.5;  // of a warp, from one to the next
 /// The memory's peak bandwidth over what is reached.
-constexpr double kMemory = 1.15;
+constexpr double kMemory = 1.18;
 
 }  // namespace
 
@@ -46,12 +48,16 @@ double skinny_us(const Problem& problem, const SkinnyShape& shape, const DeviceL
   const double in_flight = on_sm * shape.threads() * shape.lane_vectors() * skinny::kVectorBytes;
   const double rate = std::min(in_flight / kLatency, kMostBytesPerCycle);
   const double multiply_adds = shape.uses_tensor_cores ? 2 : 4.0 * shape.columns;
-  const double instructions = shape.warps() * steps * shape.unroll * kInstructionsOfUnit +
-                              vectors / 32 * (kInstructionsOfVector + multiply_adds);
-  const double stream =
-      ctas_of_sm * std::max(vectors * skinny::kVectorBytes / rate, instructions / 4);
+  const double more = (shape.classes() > 1 ? kInstructionsOfShift : 0) +
+                      (shape.element_bytes == 1 && !shape.is_k_major ? kInstructionsOfBytes : 0);
+  const double instructions =  // of a warp
+      steps * shape.unroll * kInstructionsOfUnit +
+      steps * shape.lane_vectors() * (kInstructionsOfVector + multiply_adds + more);
+  const double stream = std::max(ctas_of_sm * std::max(vectors * skinny::kVectorBytes / rate,
+                                                       shape.warps() * instructions / 4),
+                                 waves * instructions * kCyclesOfInstruction);
   const double fixed =
-      waves * (kCta + chunks * (kChunk + kVectorOfChunk * narrow_vectors / shape.threads()) +
+      waves * (chunks * (kChunk + kVectorOfChunk * narrow_vectors / shape.threads()) +
                kSharedSum * shape.warps_k * shape.columns * shape.block_l()) +
       (shape.split_k > 1 ? kSplitKReduction + kSlice * shape.split_k : 0);
   const double memory = kMemory * memory_us(minimum_bytes(problem), limits);

@@ -30,8 +30,8 @@ constexpr double kLeastKept = 1.0 / 6, kMostKept = 1.0 / 3, kLeastStreaming = 1.
 constexpr int kCtasOfGpc = 16;
 /// If block_m + block_n is at most this, k tiles of two swizzle atoms may beat k tiles of one atom,
 /// since enough stages still fit. A D of few rows or columns has a higher limit, because its
-/// problem is memory-bound and long rows load faster.
-constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192;
+/// problem is memory-bound and long rows load faster. So has f64, whose k tiles are short.
+constexpr int kSmallTile = 128, kSmallTileOfFewRows = 192, kSmallTileOfF64 = 192;
 constexpr std::int64_t kFewRows = 128;
 
 /// The consumers that compute a tile.
@@ -359,8 +359,9 @@ std::vector<Config> wgmma_candidates(const Problem& problem, const DeviceLimits&
   CandidateSelection selection(problem, limits);
   const bool promotes = problem.numerics == Numerics::kPromoted;  // after every 128 steps along k
   const int in_flight = problem.a.type == DataType::kF64 ? 0 : 1;
-  const int small_tile =
-      std::min(usual_rows(problem), problem.n) <= kFewRows ? kSmallTileOfFewRows : kSmallTile;
+  const int small_tile = std::min(usual_rows(problem), problem.n) <= kFewRows ? kSmallTileOfFewRows
+                         : problem.a.type == DataType::kF64                   ? kSmallTileOfF64
+                                                                              : kSmallTile;
   for (const Schedule& schedule : kSchedules) {
     for (int block_n = wgmma::kLeastWidth; block_n <= wgmma::kMostWidth;
          block_n += wgmma::kWidthStep) {
