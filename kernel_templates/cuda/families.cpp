@@ -19,7 +19,7 @@ constexpr double kScatteredLoad = 100;
 // For an element in the epilogue. C comes from memory, and neighbouring elements of a row from the
 // same sector; the bias comes from L1.
 constexpr double kWaitForC = 400, kWaitForBias = 120;
-constexpr double kLongActivation = 20;
+constexpr double kLongActivation = 20, kLongActivationOfSm = 2.5;  // of a thread; of all threads
 
 // If a row along K is contiguous, only its first element in a cache line comes from memory.
 double load_cycles(const Matrix& matrix, Order contiguous_along_k) {
@@ -69,8 +69,13 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
   const double rate =
       std::min(cost.multiply_adds_per_cycle,
                multiply_adds_per_cycle(accumulator(problem.a.type, problem.b.type), limits.arch));
-  const double all_threads = multiply_adds / (rate * std::max(limits.sm_count, 1));
-  const double one_thread = kCtaCycles + steps_of_a_thread * cost.cycles_per_step;
+  const double elements =
+      static_cast<double>(problem.m * problem.n) * static_cast<double>(problem.batch);
+  const double activations =
+      traits(problem.activation).is_long ? kLongActivationOfSm * elements : 0;
+  const double all_threads = (multiply_adds / rate + activations) / std::max(limits.sm_count, 1);
+  const double one_thread =
+      kCtaCycles + steps_of_a_thread * cost.cycles_per_step + epilogue_cycles_of_element(problem);
   const double compute_us = cycles_us(std::max(all_threads, one_thread), limits);
   return kLaunchUs + std::max(compute_us, memory_us(minimum_bytes(problem), limits));
 }

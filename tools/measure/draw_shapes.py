@@ -7,10 +7,12 @@ seed draws the same list.
 Every thirteenth problem has the same types. Extents are log-uniform from 16 to 16384, but M is 1 in
 one problem of six and 2 to 64 in another one of six. A third of the extents are multiples of 8, up
 to another third of 64, some others primes. A fifth of A and B have padded rows. A quarter of the
-problems have a batch, and likewise a column-major D, a C that is read, a bias, an activation."""
+problems have a batch, and likewise a column-major D, a C that is read, a bias, an activation. With
+--plain, only those problems are drawn that any library computes."""
 
 import argparse
 import csv
+import itertools
 import math
 import random
 import sys
@@ -116,6 +118,12 @@ def problem(draw: random.Random, number: int, most_gflops: float) -> dict:
     } | fields
 
 
+def is_plain(fields: dict) -> bool:
+    """Whether cuBLASLt usually has a kernel: for one type, without conversions and an epilogue."""
+    has_plain_types = fields["types"][0] != "e" and fields["numerics"] != "emulated"
+    return has_plain_types and "bias" not in fields and "activation" not in fields
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -128,15 +136,20 @@ def main() -> int:
         default=30,
         help="the most 10^9 operations of a problem; default: %(default)s",
     )
+    parser.add_argument(
+        "--plain", action="store_true", help="no fp8, no emulated f32, no bias and no activation"
+    )
     options = parser.parse_args()
     draw = random.Random(options.seed)
     print(
         f"# draw_shapes.py --seed {options.seed} --count {options.count} --most-gflops "
-        f"{options.most_gflops:g}"
+        f"{options.most_gflops:g}{' --plain' if options.plain else ''}"
     )
+    drawn = (problem(draw, number, options.most_gflops) for number in itertools.count())
+    wanted = (fields for fields in drawn if not options.plain or is_plain(fields))
     rows = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
     rows.writeheader()
-    rows.writerows(problem(draw, number, options.most_gflops) for number in range(options.count))
+    rows.writerows(itertools.islice(wanted, options.count))
     return 0
 
 

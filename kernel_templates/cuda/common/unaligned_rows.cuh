@@ -10,24 +10,9 @@
 #pragma once
 
 #include "problem.cuh"
+#include "strip.cuh"
 
-constexpr int kVectorBytes = 16;
-
-// The bytes between the prepared rows of a strip. An odd number of vectors, since the warp writes
-// to 8 rows at once, which should be in different banks. A row begins up to 15 bytes further.
-__host__ __device__ constexpr int strip_pitch(int columns, int element_bytes) {
-  return ((columns * element_bytes / kVectorBytes + 1) | 1) * kVectorBytes;
-}
-
-// The most columns of a strip that evenly divide `columns`, a multiple of 16, and whose 16 rows fit
-// in `bytes`.
-__host__ __device__ constexpr int strip_columns(int columns, int bytes, int element_bytes) {
-  int strip = columns;
-  while (columns % strip != 0 || 16 * strip_pitch(strip, element_bytes) > bytes) {
-    strip -= 16;
-  }
-  return strip;
-}
+constexpr int kVectorBytes = strip::kVectorBytes;
 
 // Copies an unsigned integer if it is the next piece of the range [begin, end) of bytes.
 template <class Piece>
@@ -42,7 +27,7 @@ __device__ __forceinline__ void copy_piece(const char* from, char* to, int& begi
 
 template <int kColumns>
 struct UnalignedRows {
-  static constexpr int kPitch = strip_pitch(kColumns, sizeof(TypeD));
+  static constexpr int kPitch = strip::pitch(kColumns, sizeof(TypeD));
   static constexpr int kStripBytes = kColumns * sizeof(TypeD);
   static constexpr int kVectors = kStripBytes / kVectorBytes;  // that a row may have, at most
   static_assert(kStripBytes % kVectorBytes == 0, "the next strip has the same alignment");

@@ -8,20 +8,20 @@ namespace tunedgemm::internal {
 namespace {
 
 // Cycles.
-constexpr double kChunk = 2700;         // from the start of a chunk's copy to the end of its sums
-constexpr double kVectorOfChunk = 4.5;  // for each vector that a thread copies
-constexpr double kSharedSum = 1.0 / 7;  // for each sum that the warps along K share
-constexpr double kSplitKReduction = 1800, kSlice = 140;
-constexpr double kLatency = 410;  // of a vector of the wide operand, under load
+constexpr double kChunk = 2450;        // from the start of a chunk's copy to the end of its sums
+constexpr double kVectorOfChunk = 66;  // for each vector that a thread copies
+constexpr double kSharedSum = 0.25;    // for each sum that the warps along K share
+constexpr double kSplitKReduction = 4200, kSlice = 40;
+constexpr double kLatency = 1400;  // of a vector of the wide operand, under load
 /// What an SM reads, in bytes per cycle.
-constexpr double kMostBytesPerCycle = 22;
+constexpr double kMostBytesPerCycle = 27;
 /// Instructions of a warp for each unit, and for each vector of a lane: of all vectors, and more if
 /// rows are not aligned, or if bytes are transposed in registers.
-constexpr double kInstructionsOfUnit = 4.5, kInstructionsOfVector = 14;
-constexpr double kInstructionsOfShift = 33, kInstructionsOfBytes = 64;
+constexpr double kInstructionsOfUnit = 2.3, kInstructionsOfVector = 14;
+constexpr double kInstructionsOfShift = 31, kInstructionsOfBytes = 60;
 constexpr double kCyclesOfInstruction = 5.5;  // of a warp, from one to the next
 /// The memory's peak bandwidth over what is reached.
-constexpr double kMemory = 1.18;
+constexpr double kMemory = 1.15;
 
 }  // namespace
 

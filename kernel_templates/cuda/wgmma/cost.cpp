@@ -90,9 +90,9 @@ constexpr int kNarrowTile = 64;
 // The time of the epilogue relative to TMA's, if threads store D: rows that are not aligned for TMA
 // (unaligned_rows.cuh), or, after a long activation, vectors of kRun elements (store.cuh) or, if
 // D's rows are not aligned for them, elements one by one.
-constexpr double kUnalignedRows = 4;  // models
-constexpr double kRuns = 2.5;         // all
-constexpr double kElements = 20;      // drawn
+constexpr double kUnalignedRows = 2.5, kStrip = 80;  // isolated: more in strips of few columns
+constexpr double kRuns = 2.5;                        // all
+constexpr double kElements = 20;                     // drawn
 constexpr int kRun = 4;
 // models: a thread loads C and the bias of this many elements together (epilogue.cuh).
 constexpr int kLoadsInFlight = 8;
@@ -249,9 +249,9 @@ double epilogue_cycles(const Problem& problem, const WgmmaShape& shape) {
   const bool is_long = traits(problem.activation).is_long;
   const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
   const double store_slowdown = shape.tensor_store ? 1
-                                : !is_long         ? kUnalignedRows
-                                : stores_runs      ? kRuns
-                                                   : kElements;
+                                : !is_long    ? kUnalignedRows + kStrip / shape.columns_of_strip()
+                                : stores_runs ? kRuns
+                                              : kElements;
   const double elements_of_thread = elements / shape.consumers_of_tile() /
                                     wgmma::kWarpgroupThreads *
                                     part_inside(problem, wgmma::kRowBlock, shape.block_n);

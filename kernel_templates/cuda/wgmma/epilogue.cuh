@@ -282,9 +282,7 @@ struct CollectiveEpilogue {
   // ---- Rows that TMA cannot copy ----------------------------------------------------------------
   // A warp prepares strips of its 16 rows in shared memory (common/unaligned_rows.cuh).
   static constexpr int kStripColumns =
-      kShape.tensor_store
-          ? kBlockColumns
-          : strip_columns(kBlockColumns, kShape.epilogue_bytes_of_warp(), sizeof(TypeD));
+      kShape.tensor_store ? kBlockColumns : kShape.columns_of_strip();
 
   __device__ __forceinline__ void store_unaligned_rows(
       const Epilogue& epilogue, const Chunk& chunk, const ThreadGroup& group,

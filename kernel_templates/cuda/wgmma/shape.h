@@ -5,6 +5,7 @@
 
 #include "../../problem/scaling.h"
 #include "../common/host_device.cuh"
+#include "../common/strip.cuh"
 
 namespace tunedgemm::internal::wgmma {
 
@@ -303,6 +304,10 @@ struct Shape {
   }
   // The number of columns that are stored in blocks of 16, after which 8 tail columns may follow.
   TUNEDGEMM_CONSTEXPR int columns_of_blocks() const { return reduction_chunk_columns() / 16 * 16; }
+  // The columns that a warp stores together if TMA cannot store D.
+  TUNEDGEMM_CONSTEXPR int columns_of_strip() const {
+    return strip::columns_that_fit(columns_of_blocks(), epilogue_bytes_of_warp(), element_bytes_d);
+  }
   // The length of a row of the box that TMA stores: the widest swizzle span (128, 64 or 32 bytes)
   // that evenly divides a row of all blocks of 16 columns. With swap_ab, a row holds 128 bytes of a
   // column of D.
