@@ -119,7 +119,7 @@ def problem(draw: random.Random, number: int, most_gflops: float) -> dict:
 
 
 def is_plain(fields: dict) -> bool:
-    """Whether cuBLASLt usually has a kernel: for one type, without conversions and an epilogue."""
+    """Whether cuBLASLt usually has a kernel."""
     has_plain_types = fields["types"][0] != "e" and fields["numerics"] != "emulated"
     return has_plain_types and "bias" not in fields and "activation" not in fields
 

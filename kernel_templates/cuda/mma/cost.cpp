@@ -18,7 +18,8 @@ constexpr double kStartOfCta = 330;        // until the first k tile arrives
 constexpr double kSplitKReduction = 2500;
 constexpr double kElementStore = 0.1;  // of an element of D that is stored alone
 
-// Multiply-adds of mma.sync per cycle of an SM.
+// Multiply-adds of mma.sync per cycle of an SM. Those of operands that are converted first are
+// fitted: they include what the conversion adds.
 double multiply_adds(const Problem& problem, mma::Products how, int arch) {
   const GpuFacts& facts = gpu_facts(arch);
   if (problem.a.type == DataType::kF64) {
@@ -117,8 +118,8 @@ double mma_us(const Problem& problem, const MmaShape& shape, const DeviceLimits&
   const double tile_cycles = cycles_of_k_tile(problem, shape, limits);
 
   // A CTA that is alone on its SM uses only the schedulers of its own warps, and no other CTA hides
-  // its barriers and latencies.
-  // Without a pipeline, it waits for every k tile after the first one, which kStartOfCta includes.
+  // its barriers and latencies. Without a pipeline, it waits for every k tile but the first one,
+  // which kStartOfCta includes.
   const double latency = shape.stages == 1 ? kLatencyOfTile * std::max(1 - 1 / k_tiles, 0.0)
                                            : kLatencyOfTile / (shape.stages - 1);
   const double barrier = problem.a.type == DataType::kF64 ? kBarrierOfLongTile : kBarrierOfTile;

@@ -74,7 +74,7 @@
 #define WARP_N 64  // columns of the warp tile
 #endif
 #ifndef STAGES
-#define STAGES 3  // k tiles in shared memory; 2 or more: the others are copied meanwhile
+#define STAGES 3  // k tiles in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef GROUP_M
 #define GROUP_M 8  // rows of tiles in a rasterization group
@@ -551,7 +551,7 @@ __device__ __forceinline__ void compute(const Arguments& arguments, const MmaWor
   Accumulators accumulators = {};
   if constexpr (kStages == 1) {
     multiply_in_turn(arguments, work, origin, producer, shared, accumulators);
-  } else {
+  } else {  // not a function, for which the compiler would number the registers differently
     Fragments fragments[kFragmentBuffers];
     BlockFactors factors;
     char* stage = shared;

@@ -48,11 +48,11 @@ double skinny_us(const Problem& problem, const SkinnyShape& shape, const DeviceL
   const double in_flight = on_sm * shape.threads() * shape.lane_vectors() * skinny::kVectorBytes;
   const double rate = std::min(in_flight / kLatency, kMostBytesPerCycle);
   const double multiply_adds = shape.uses_tensor_cores ? 2 : 4.0 * shape.columns;
-  const double more = (shape.classes() > 1 ? kInstructionsOfShift : 0) +
-                      (shape.element_bytes == 1 && !shape.is_k_major ? kInstructionsOfBytes : 0);
+  const double extra = (shape.classes() > 1 ? kInstructionsOfShift : 0) +
+                       (shape.element_bytes == 1 && !shape.is_k_major ? kInstructionsOfBytes : 0);
   const double instructions =  // of a warp
       steps * shape.unroll * kInstructionsOfUnit +
-      steps * shape.lane_vectors() * (kInstructionsOfVector + multiply_adds + more);
+      steps * shape.lane_vectors() * (kInstructionsOfVector + multiply_adds + extra);
   const double stream = std::max(ctas_of_sm * std::max(vectors * skinny::kVectorBytes / rate,
                                                        shape.warps() * instructions / 4),
                                  waves * instructions * kCyclesOfInstruction);

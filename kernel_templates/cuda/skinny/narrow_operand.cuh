@@ -55,7 +55,8 @@ struct NarrowChunk {
           *vector.to = load_global_once(vector.from);
         }
       }
-      // By other warps, if there are few vectors.
+      // The vectors at the ends of rows. The last warps begin, which have none of the others if
+      // there are few.
       if (first_k - kVector < 0 || first_k + depth + kVector > end_k) {
 #pragma unroll 1
         for (int index = kThreads - 1 - threadIdx.x; index < rows * vectors; index += kThreads) {

@@ -44,7 +44,7 @@ constexpr double kLatency = 1500, kExposedPart = 0.13;
 constexpr double kFactorOfColumn = 2, kSelectedFactor = 3;
 constexpr double kExposedPromotion = 0.4, kWaitForStep = 100;
 
-// f64, 640 times of 8 shapes: the slowdown of a consumer without another one, and cycles for every
+// f64, 512 times of 7 shapes: the slowdown of a consumer without another one, and cycles for every
 // 16 k.
 constexpr double kAloneWithF64 = 1.6, kStepOfF64 = 60;
 
