@@ -6,6 +6,7 @@
 // (checked_call.h) get plans, so a key with a plan needs no check.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -32,19 +33,25 @@ static_assert(std::has_unique_object_representations_v<CallKey>, "padding would 
 static_assert(kBroadcast == TUNEDGEMM_BROADCAST &&
               kDefaultNumerics == Numerics{TUNEDGEMM_NUMERICS_DEFAULT});
 
-/// A multiply-and-fold hash over the words (the construction of wyhash: 64 x 64 -> 128 bits, halves
-/// xored).
-inline std::uint64_t hash(const CallKey& key) noexcept {
-  std::array<std::uint64_t, (sizeof key + 15) / 16 * 2> words{};
-  std::memcpy(words.data(), &key, sizeof key);
+/// A multiply-and-fold hash over an even number of words (the construction of wyhash: 64 x 64 ->
+/// 128 bits, halves xored).
+template <std::size_t kWords>
+std::uint64_t hash_words(const std::array<std::uint64_t, kWords>& words) noexcept {
+  static_assert(kWords % 2 == 0);
   __extension__ using Wide = unsigned __int128;
   std::uint64_t folded = 0x9e3779b97f4a7c15;
-  for (std::size_t word = 0; word < words.size(); word += 2) {
+  for (std::size_t word = 0; word < kWords; word += 2) {
     const Wide product =
         static_cast<Wide>(words[word] ^ folded) * (words[word + 1] ^ 0xd6e8feb86659fd93);
     folded ^= static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   }
   return folded;
+}
+
+inline std::uint64_t hash(const CallKey& key) noexcept {
+  std::array<std::uint64_t, (sizeof key + 15) / 16 * 2> words{};
+  std::memcpy(words.data(), &key, sizeof key);
+  return hash_words(words);
 }
 
 /// The value of CallKey::alignments. A C that is not read counts as a null pointer.

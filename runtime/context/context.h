@@ -22,8 +22,8 @@
 #include "cache/store.h"
 #include "kernel_templates/base/process_fork.h"
 #include "runtime/backend.h"
+#include "runtime/context/add_only_map.h"
 #include "runtime/context/plan.h"
-#include "runtime/context/plan_cache.h"
 #include "runtime/context/plan_maker.h"
 #include "runtime/context/policy.h"
 #include "runtime/context/provisional_plans.h"
@@ -211,9 +211,10 @@ class Context {
   std::unique_ptr<Device> device_;
   const std::int32_t sm_limit_;
   std::unique_ptr<Store> store_;
-  PlanCache plans_;
-  PlanCache capture_plans_;  ///< separate, so that calls after a capture make their own plans
-  PlanCache plans_without_workspace_;
+  AddOnlyMap<Plan> plans_;
+  AddOnlyMap<Plan>
+      capture_plans_;  ///< separate, so that calls after a capture make their own plans
+  AddOnlyMap<Plan> plans_without_workspace_;
   PlanMaker maker_;
   ProvisionalPlans provisional_;
   RecentPlans recent_;

@@ -8,7 +8,7 @@
 
 #include "runtime/calls/arguments.h"
 #include "runtime/calls/launch.h"
-#include "runtime/context/plan_cache.h"
+#include "runtime/context/add_only_map.h"
 #include "tests/support/catch.h"
 
 using namespace tunedgemm::internal;
@@ -214,7 +214,7 @@ TEST_CASE("Every field of a call changes its key and its hash") {
 }
 
 TEST_CASE("The plan cache forgets nothing while another thread adds") {
-  PlanCache cache;
+  AddOnlyMap<Plan> cache;
   constexpr int kPlans = 3000;
   const auto key_of = [](int index) { return Call(index + 1, 8, 8).key(); };
   const auto plan_of = [&](int index) {
