@@ -167,21 +167,24 @@ tunedgemm_problem complete(const tunedgemm_problem* problem) {
   return complete(problem, "problem");
 }
 
-tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index) {
+tunedgemm_buffers complete(const tunedgemm_buffers* buffers) {
+  return complete(buffers, "buffers");
+}
+
+template <class Struct>
+Struct complete(const Struct* list, std::size_t index) {
   const std::size_t size = list->struct_size;
-  const auto* element = reinterpret_cast<const tunedgemm_problem*>(
-      reinterpret_cast<const std::byte*>(list) + index * size);
+  const auto* element =
+      reinterpret_cast<const Struct*>(reinterpret_cast<const std::byte*>(list) + index * size);
   if (element->struct_size != size) {
     refuse("struct_size is " + std::to_string(element->struct_size) +
-           ", but that of problems[0] is " + std::to_string(size) +
+           ", but that of the first element is " + std::to_string(size) +
            "; make all elements of the list equal in size");
   }
   return complete(element);
 }
-
-tunedgemm_buffers complete(const tunedgemm_buffers* buffers) {
-  return complete(buffers, "buffers");
-}
+template tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index);
+template tunedgemm_buffers complete(const tunedgemm_buffers* list, std::size_t index);
 
 void check_size(const tunedgemm_plan_info* info) {
   check_size(info, "plan_info");
@@ -189,6 +192,10 @@ void check_size(const tunedgemm_plan_info* info) {
 
 void check_size(const tunedgemm_problem* problem) {
   check_size(problem, "problem");
+}
+
+void check_size(const tunedgemm_buffers* buffers) {
+  check_size(buffers, "buffers");
 }
 
 void parse(const char* text, tunedgemm_problem* problem) {

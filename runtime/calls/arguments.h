@@ -25,7 +25,8 @@ tunedgemm_problem complete(const tunedgemm_problem* problem);
 tunedgemm_buffers complete(const tunedgemm_buffers* buffers);
 /// An element of a caller's list. The struct_size of the first one, which has passed check_size(),
 /// is the distance between two elements.
-tunedgemm_problem complete(const tunedgemm_problem* list, std::size_t index);
+template <class Struct>
+Struct complete(const Struct* list, std::size_t index);
 
 /// The key may contain any numbers; the sentence names the first invalid one.
 CheckedCall checked_call(const CallKey& key);
@@ -39,6 +40,7 @@ std::string text_of(const tunedgemm_problem* problem);
 /// Refuses a struct_size as complete() does.
 void check_size(const tunedgemm_plan_info* info);
 void check_size(const tunedgemm_problem* problem);
+void check_size(const tunedgemm_buffers* buffers);
 
 /// A null pointer stands for all defaults, including those from environment variables.
 ContextOptions checked_options(const tunedgemm_context_options* caller_options);

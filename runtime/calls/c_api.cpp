@@ -409,6 +409,39 @@ void tunedgemm_context_destroy(tunedgemm_context* context) {
   delete context;
 }
 
+tunedgemm_status tunedgemm_context_request(tunedgemm_context* context,
+                                           const tunedgemm_problem* problems,
+                                           const tunedgemm_buffers* buffers, const int64_t* calls,
+                                           size_t count) {
+  tunedgemm_status first_failure = TUNEDGEMM_STATUS_OK;
+  const auto request = [&](Context& on, size_t index) {
+    const tunedgemm_status status = guarded([&] {
+      const CallKey key =
+          key_of_call(on, internal::complete(problems, index), internal::complete(buffers, index));
+      on.store().note_request(internal::checked_call(key).problem, on.device().identity(),
+                              calls[index]);
+      return TUNEDGEMM_STATUS_OK;
+    });
+    first_failure = first_failure == TUNEDGEMM_STATUS_OK ? status : first_failure;
+  };
+  const tunedgemm_status status = guarded([&] {
+    if (count > 0) {
+      internal::check_size(problems);
+      internal::check_size(buffers);
+      if (calls == nullptr) {
+        refuse("the pointer to the numbers of calls is null");
+      }
+    }
+    Context& on = context_of(context);
+    for (size_t index = 0; index < count; ++index) {
+      request(on, index);
+    }
+    on.store().flush();
+    return TUNEDGEMM_STATUS_OK;
+  });
+  return status == TUNEDGEMM_STATUS_OK ? first_failure : status;
+}
+
 tunedgemm_status tunedgemm_context_freeze(tunedgemm_context* context) {
   return guarded([&] {
     context_of(context).freeze();

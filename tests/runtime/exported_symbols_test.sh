@@ -9,6 +9,7 @@ tunedgemm_context_create
 tunedgemm_context_destroy
 tunedgemm_context_freeze
 tunedgemm_context_report
+tunedgemm_context_request
 tunedgemm_error_message
 tunedgemm_matmul
 tunedgemm_plan_create

@@ -429,6 +429,15 @@ tunedgemm_status tunedgemm_prepare(tunedgemm_context* context, const tunedgemm_p
 tunedgemm_status tunedgemm_context_announce(tunedgemm_context* context,
                                             const tunedgemm_problem* problems, size_t count,
                                             const tunedgemm_plan_options* options);
+
+/** Experimental. Adds calls that the program made by other means to the requests of problems, for
+ * `tune-all --from-requests`, and writes them to the cache. `problems` are of equal struct_size, and
+ * so are `buffers`, one for each problem, as for tunedgemm_plan_create(). Invalid problems are left
+ * out; the first failure is returned. */
+tunedgemm_status tunedgemm_context_request(tunedgemm_context* context,
+                                           const tunedgemm_problem* problems,
+                                           const tunedgemm_buffers* buffers, const int64_t* calls,
+                                           size_t count);
 /* ==== Advanced: contexts, each with its device and its cache ================================== */
 /** The kind of device. */
 typedef enum tunedgemm_backend TUNEDGEMM_INT32 {
