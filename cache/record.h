@@ -150,6 +150,10 @@ struct Record {
   double default_us = 0;    ///< the default config in the same finals; 0 if it could not run
   double naive_us = 0;      ///< the naive kernel in the same session; 0 if not measured
   double runner_up_us = 0;  ///< 0 if there is none
+  /// The time of the vendor library's own call: its median in a race with the winner, multiplied by
+  /// the winner's median here and divided by that of the race. 0 if not compared.
+  double vendor_us = 0;
+  std::string vendor;  ///< "cuBLASLt 13.1.0", "OpenBLAS 0.3.21, Haswell"; "" if not compared
   /// The texts of the candidates that are statistically indistinguishable from the winner.
   std::vector<std::string> ties;
   Rigor rigor = Rigor::kModel;

@@ -117,6 +117,10 @@ class Store {
   PutResult put(const Record& record, const Source& winner_source, const Binary& winner_binary,
                 const std::vector<TrialRecord>& trials, Replace replace = Replace::kLessThorough);
 
+  /// Stores the vendor_us and vendor of a winner that is stored already. Does nothing if another
+  /// tuning has replaced it.
+  void put_comparison(const Record& winner);
+
   /// Stores one outcome before the tuning is finished, so that an interrupted tuning can be
   /// resumed. Outcomes are collected and written several at a time; each write renews the lease.
   void put_trial(const TuningKey& key, const TrialRecord& trial);

@@ -106,6 +106,13 @@ PutResult Store::put(const Record& record, const Source& winner_source, const Bi
   return no_throw(*archive_, put, PutResult{false, record});
 }
 
+void Store::put_comparison(const Record& winner) {
+  no_throw(*archive_, [&] {
+    archive_->write(work_of(internal::put_comparison, winner), Archive::Otherwise::kWriteLater);
+    archive_->forget_found();
+  });
+}
+
 void Store::put_trial(const TuningKey& key, const TrialRecord& trial) {
   no_throw(*archive_, [&] {
     archive_->pending().add_trial(key, trial, archive_->process());

@@ -62,6 +62,9 @@ CacheView help_of_best() {
               {"name", "", "names from programs and lists, such as those of layers; mostly empty"},
               {"calls", "", "launches that programs asked for while there was no winner"},
               kToolchain,
+              {"vs_vendor", "times",
+               "speed-up over the vendor library's own call; null if it was not compared"},
+              {"vendor", "", "that library and its version; empty if it was not compared"},
           })};
 }
 

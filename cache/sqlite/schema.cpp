@@ -133,6 +133,8 @@ CREATE TABLE winner (
   max_error          REAL NOT NULL,
   tuned_at           TEXT NOT NULL,
   remark             TEXT NOT NULL,    -- why it is not the fastest that was measured; mostly empty
+  vendor_us          REAL NOT NULL,    -- the vendor library's call, scaled to median_us
+  vendor             TEXT NOT NULL,    -- that library and its version; empty: not compared
   UNIQUE (problem, device, toolchain)
 ) STRICT;
 

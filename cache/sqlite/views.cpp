@@ -86,7 +86,9 @@ std::string best() {
        round(w.spent_seconds, 1) AS seconds,
        coalesce(r.name, '') AS name,
        coalesce(r.calls, 0) AS calls,
-       w.toolchain
+       w.toolchain,
+       round(nullif(w.vendor_us, 0) / w.median_us, 2) AS vs_vendor,
+       w.vendor
 FROM graded g
 JOIN winner w ON w.id = g.id
 JOIN config c ON c.id = w.config
@@ -245,7 +247,7 @@ SELECT p.fingerprint AS problem_fingerprint, p.text AS problem_text,
        w.max_error, w.tuned_at,)sql" +
          state() + R"sql( AS state,
        p.m, p.n, p.k, p.batch, p.type_a, p.type_b, p.type_d, p.order_a, p.order_b,
-       p.beta, p.bias, p.activation, p.numerics, w.remark
+       p.beta, p.bias, p.activation, p.numerics, w.remark, w.vendor_us, w.vendor
 FROM winner w
 JOIN problem p ON p.id = w.problem
 JOIN device d ON d.id = w.device

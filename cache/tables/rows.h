@@ -111,6 +111,9 @@ std::optional<Binary> find_binary_of_winner(const sqlite::Connection& connection
 void renew_winner(sqlite::Connection& connection, const TuningKey& key,
                   const std::string& family_fingerprint, const std::string& source_fingerprint);
 
+/// Gives the stored winner the vendor_us and vendor of this one, if it is of the same tuning.
+void put_comparison(sqlite::Connection& connection, const Record& winner);
+
 /// The fingerprints of problems with a winner on the device, one for each winner: at most `count`,
 /// the nearest first. The problems have the types, orders, epilogue and numerics of `problem`.
 /// The distance is the product of the ratios of M + 1, N + 1, K + 1 and batch + 1.

@@ -46,8 +46,8 @@ constexpr std::string_view kColumns =
     "clock_mhz, power_limit_watts, compiler, driver, family, knobs, family_fingerprint, median_us, "
     "low_us, high_us, samples, default_us, naive_us, runner_up_us, ties, rigor, candidates_tried, "
     "candidates_legal, complete, spent_seconds, compile_seconds, check_seconds, screen_seconds, "
-    "finals_seconds, max_error, tuned_at, remark";
-constexpr int kColumnCount = 34;
+    "finals_seconds, max_error, tuned_at, remark, vendor_us, vendor";
+constexpr int kColumnCount = 36;
 
 // Neighbours are searched within these factors, one after the other, since the search within a
 // small factor reads few rows. Beyond the last factor a neighbour predicts no better than the cost
@@ -72,7 +72,8 @@ std::optional<Record> record_in(const sqlite::Statement& row) {
            r.measurement.median_us, r.measurement.low_us, r.measurement.high_us,
            r.measurement.samples_us, r.default_us, r.naive_us, r.runner_up_us, ties, r.rigor,
            r.candidates_tried, r.candidates_legal, r.complete, r.spent_seconds, r.compile_seconds,
-           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at, r.remark);
+           r.check_seconds, r.screen_seconds, r.finals_seconds, r.max_error, r.tuned_at, r.remark,
+           r.vendor_us, r.vendor);
   r.device.backend = backend_name(backend);
   const auto problem = parse_problem(problem_text);
   auto config = parse_config(knobs);
@@ -135,7 +136,9 @@ bool put_winner(sqlite::Connection& connection, const Record& record,
                      {"finals_seconds", record.finals_seconds},
                      {"max_error", record.max_error},
                      {"tuned_at", record.tuned_at},
-                     {"remark", record.remark}});
+                     {"remark", record.remark},
+                     {"vendor_us", record.vendor_us},
+                     {"vendor", record.vendor}});
   set_current_family(connection, record.family, record.family_fingerprint);
   return true;
 }
@@ -213,6 +216,16 @@ void renew_winner(sqlite::Connection& connection, const TuningKey& key,
       "(k.compiler, k.architecture) = (old.compiler, old.architecture)), kernel) "
       "WHERE problem = ?3 AND device = ?4 AND toolchain = ?5")
       .bind(family_fingerprint, source_fingerprint, rows.problem, rows.device, rows.toolchain)
+      .run();
+}
+
+void put_comparison(sqlite::Connection& connection, const Record& winner) {
+  const KeyRows key = key_rows(connection, {winner.problem, winner.device, winner.toolchain});
+  sqlite::Statement(connection,
+                    "UPDATE winner SET vendor_us = ?, vendor = ? WHERE problem = ? AND device = ? "
+                    "AND toolchain = ? AND tuned_at = ?")
+      .bind(winner.vendor_us, winner.vendor, key.problem, key.device, key.toolchain,
+            winner.tuned_at)
       .run();
 }
 

@@ -347,6 +347,8 @@ tunedgemm_plan_info info_of(const Plan& plan) {
     info.tuned_at = unix_seconds(winner.tuned_at);
     info.spent_seconds = winner.spent_seconds;
     info.tuned_with = winner.toolchain.compiler.c_str();
+    info.vendor_us = winner.vendor_us;
+    info.vendor = winner.vendor.c_str();
   }
   return info;
 }

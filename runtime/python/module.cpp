@@ -377,6 +377,7 @@ class Plan {
     fields["workspace_bytes"] = info.workspace_bytes, fields["candidates"] = info.candidates;
     fields["spent_seconds"] = info.spent_seconds;
     fields["tuned_at"] = info.tuned_at, fields["tuned_with"] = info.tuned_with;
+    fields["vendor_us"] = info.vendor_us, fields["vendor"] = info.vendor;
     const nb::object make = nb::module_::import_("tunedgemm._plan_info").attr("plan_info");
     return run_python([&] { return make(**fields); });
   }

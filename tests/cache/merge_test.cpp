@@ -50,7 +50,8 @@ std::vector<std::string> rows(const fs::path& path) {
   for (const char* query :
        {"SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || w.median_us || "
         "w.rigor "
-        "|| w.tuned_at || w.remark || ifnull(k.source, '') || hex(w.samples) FROM winner w "
+        "|| w.tuned_at || w.remark || w.vendor_us || w.vendor || ifnull(k.source, '') || "
+        "hex(w.samples) FROM winner w "
         "JOIN problem p ON p.id = w.problem JOIN device d ON d.id = w.device JOIN toolchain t ON "
         "t.id = w.toolchain JOIN config c ON c.id = w.config LEFT JOIN kernel k ON k.id = w.kernel",
         "SELECT p.fingerprint || d.fingerprint || t.fingerprint || c.text || ifnull(x.median_us, "
@@ -223,6 +224,27 @@ TEST_CASE("The better-measured of two winners for one problem stays, and both ar
   auto connection =
       sqlite::Connection::open(folder.path() / "ours.db", sqlite::Connection::Mode::kReadOnly, 0);
   CHECK(connection.integer("SELECT count(*) FROM best") == 1);
+}
+
+TEST_CASE("Of two copies of one winner, a merge keeps the one that was compared") {
+  const TemporaryFolder folder;
+  const fs::path plain = folder.path() / "plain.db", compared = folder.path() / "compared.db";
+  fill(plain, {{.m = 1}});
+  fill(compared, {{.m = 1}});
+  {
+    const auto store = Store::open(sample::options(compared));
+    Record winner = *find(*store, 1);
+    winner.vendor_us = 14;
+    winner.vendor = "cuBLASLt 13.1.0";
+    store->put_comparison(winner);
+  }
+  for (const auto& [into, from] : {std::pair(plain, compared), std::pair(compared, plain)}) {
+    const auto store = Store::open(sample::options(into));
+    CHECK(store->merge(from).conflicts.empty());
+    CHECK(find(*store, 1)->vendor_us == 14);
+    CHECK(find(*store, 1)->vendor == "cuBLASLt 13.1.0");
+    CHECK(store->trials(sample::key(1)).front().final_round);
+  }
 }
 
 TEST_CASE("A winner of a current template is better than one of an outdated template") {

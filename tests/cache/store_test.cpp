@@ -61,6 +61,8 @@ TEST_CASE("Store returns every field of a record, now and after it was reopened"
     CHECK(found.finals_seconds == record.finals_seconds);
     CHECK(found.max_error == record.max_error);
     CHECK(found.tuned_at == record.tuned_at);
+    CHECK(found.vendor_us == record.vendor_us);
+    CHECK(found.vendor == record.vendor);
   };
   {
     const auto store = Store::open(options);
@@ -286,6 +288,30 @@ TEST_CASE("A complete tuning that may replace any winner replaces a more rigorou
   CHECK(put_again(quick, Replace::kAnyIfComplete));
   CHECK(find(*store, 64)->record.measurement.median_us == 12);
   CHECK(store->winners().size() == 1);
+}
+
+TEST_CASE("A comparison is found with its winner until the problem is tuned again") {
+  const TemporaryFolder folder;
+  const auto options = sample::options(folder.path() / "cache.db");
+  const auto store = Store::open(options);
+  Record old = sample::record(64, 10);
+  old.tuned_at = "2026-11-21 10:32:05";
+  put(*store, old);
+  put(*store, sample::record(128, 10));
+  REQUIRE(find(*store, 64));  // now it is cached
+  old.vendor_us = 12;
+  old.vendor = "cuBLASLt 13.1.0";
+  store->put_comparison(old);
+  const auto other = Store::open(options);
+  for (const Store* each : {store.get(), other.get()}) {
+    CHECK(find(*each, 64)->record.vendor_us == 12);
+    CHECK(find(*each, 64)->record.vendor == "cuBLASLt 13.1.0");
+    CHECK(find(*each, 128)->record.vendor == "");
+  }
+  put(*store, sample::record(64, 9));
+  store->put_comparison(old);  // of the winner that was replaced
+  CHECK(find(*store, 64)->record.vendor_us == 0);
+  CHECK(find(*store, 64)->record.vendor == "");
 }
 
 TEST_CASE("A winner that was put is found among those that were cached before") {

@@ -69,6 +69,8 @@ fs::path make_database(const fs::path& folder) {
     problem.activation = Activation::kRelu;
     problem.a.leading_dimension += 8;
   });
+  quick.vendor_us = 6;
+  quick.vendor = "cuBLASLt 13.1.0";
   put(quick, {sample::trial(128, 5)});
   // This winner was not the fastest in its finals, as its remark says.
   Record old = sample::record(2048, 50);
@@ -195,7 +197,7 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
                  "median_us | tflops | vs_default | vs_naive | ties | state | rigor "
                  "| tuned_at | details | problem | spread_percent | remark | family | type_a "
                  "| type_b | type_d | low_us | high_us | candidates | seconds | name "
-                 "| calls | toolchain\n"));
+                 "| calls | toolchain | vs_vendor | vendor\n"));
   CHECK_THAT(outcome.output,
              ContainsSubstring("Sample GPU | 512 | 4096 | 1024 | 1 | f16→f16 | nt |  | "
                                "sample block_m=128 | 12.5 | 343.597 | 1.6 | 32.0 | 2 | confirmed "
@@ -205,6 +207,7 @@ TEST_CASE("The view best is readable by a person who never saw the schema") {
                                "| f16 | 12.0 | 13.0 | 8 | 1.5 | decoder.mlp | 7 |"));
   CHECK_THAT(outcome.output, ContainsSubstring(" bias/col relu | sample block_m=128 | 5.0 |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| provisional | quick |"));
+  CHECK_THAT(outcome.output, ContainsSubstring("| 1.2 | cuBLASLt 13.1.0\n"));
   CHECK_THAT(outcome.output, ContainsSubstring("| lda=1032 |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| stale | normal |"));
   CHECK_THAT(outcome.output, ContainsSubstring("| void | normal |"));

@@ -382,10 +382,15 @@ typedef struct tunedgemm_plan_info {
   int64_t tuned_at TUNEDGEMM_ZERO;              /**< Its end, in seconds since 1970 (UTC). */
   double spent_seconds TUNEDGEMM_ZERO;          /**< How long it took. */
   const char* tuned_with TUNEDGEMM_DEFAULT(""); /**< Its compiler. Lives as long as the plan. */
+  /** The time of the vendor library's own call, comparable with `median_us`; 0 if not compared. */
+  double vendor_us TUNEDGEMM_ZERO;
+  /** That library and its version, "cuBLASLt 13.1.0"; "" if not compared. Lives as long as the
+   * plan. */
+  const char* vendor TUNEDGEMM_DEFAULT("");
 } tunedgemm_plan_info;
-/** Sets `struct_size`, `tuned_with` to "" and the rest to 0. */
+/** Sets `struct_size`, `tuned_with` and `vendor` to "" and the rest to 0. */
 static inline void tunedgemm_plan_info_init(tunedgemm_plan_info* info) {
-  TUNEDGEMM_SET(tunedgemm_plan_info, info, .tuned_with = "");
+  TUNEDGEMM_SET(tunedgemm_plan_info, info, .tuned_with = "", .vendor = "");
 }
 
 /** Describes the kernel that the plan runs now, in `struct_size` bytes; none on failure. Does not

@@ -46,6 +46,11 @@ class PlanInfo:
     """When the tuning ended, in UTC."""
     tuned_with: str | None
     """The compiler."""
+    vendor_us: float | None
+    """The time of the vendor library's own call, comparable with median_us; None if not compared
+    (tune-all --against)."""
+    vendor: str | None
+    """That library and its version, such as "cuBLASLt 13.1.0"."""
 
 
 def plan_info(

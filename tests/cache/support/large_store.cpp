@@ -17,7 +17,8 @@ constexpr int kConfigs = 1000;
 const std::string kOfWinner =
     "family_fingerprint, kernel, low_us, high_us, samples, default_us, naive_us, runner_up_us, "
     "tie_count, ties, rigor, candidates_tried, candidates_legal, complete, spent_seconds, "
-    "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at, remark";
+    "compile_seconds, check_seconds, screen_seconds, finals_seconds, max_error, tuned_at, remark, "
+    "vendor_us, vendor";
 const std::string kOfTrial =
     "family_fingerprint, reason, detail, median_us, low_us, high_us, samples, final_round, "
     "predicted_us, max_error, registers, shared_bytes, spill_bytes, compile_ms, sm_clock_mhz, "

@@ -84,7 +84,7 @@ TEST_CASE("The layout of tunedgemm_buffers is stable") {
 }
 
 TEST_CASE("The layout of tunedgemm_plan_info is stable") {
-  STATIC_REQUIRE(sizeof(tunedgemm_plan_info) == 112);
+  STATIC_REQUIRE(sizeof(tunedgemm_plan_info) == 128);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, struct_size) == 0);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, origin) == 8);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, candidates) == 12);
@@ -100,6 +100,8 @@ TEST_CASE("The layout of tunedgemm_plan_info is stable") {
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, tuned_at) == 88);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, spent_seconds) == 96);
   STATIC_REQUIRE(offsetof(tunedgemm_plan_info, tuned_with) == 104);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, vendor_us) == 112);
+  STATIC_REQUIRE(offsetof(tunedgemm_plan_info, vendor) == 120);
 }
 
 TEST_CASE("The layout of tunedgemm_progress is stable") {
@@ -169,15 +171,17 @@ TEST_CASE("The members have the defaults in C++ that the _init functions set in 
                   &PlanOptions::launch_regime, &PlanOptions::name, &PlanOptions::accepted_loss));
   CHECK(plan_options.struct_size == sizeof plan_options);
 
-  tunedgemm_plan_info info{.median_us = 7, .tuned_with = nullptr};
+  tunedgemm_plan_info info{.median_us = 7, .tuned_with = nullptr, .vendor = nullptr};
   tunedgemm_plan_info_init(&info);
   using Info = tunedgemm_plan_info;
   CHECK(std::string(info.tuned_with).empty());
   CHECK(std::string(Info().tuned_with).empty());
+  CHECK(std::string(info.vendor).empty());
+  CHECK(std::string(Info().vendor).empty());
   CHECK(are_equal({}, info, &Info::struct_size, &Info::origin, &Info::candidates, &Info::median_us,
                   &Info::low_us, &Info::high_us, &Info::default_us, &Info::naive_us,
                   &Info::expected_loss, &Info::expected_us, &Info::tuned_m, &Info::workspace_bytes,
-                  &Info::tuned_at, &Info::spent_seconds));
+                  &Info::tuned_at, &Info::spent_seconds, &Info::vendor_us));
   CHECK(info.struct_size == sizeof info);
 
   tunedgemm_context_options options{.ordinal = 7, .cache_path = ""};

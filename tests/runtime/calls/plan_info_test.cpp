@@ -52,6 +52,8 @@ void check_untuned(const PlanInfo& info) {
   CHECK(info.tuned_at == 0);
   CHECK(info.spent_seconds == 0);
   CHECK(std::string(info.tuned_with).empty());
+  CHECK(info.vendor_us == 0);
+  CHECK(std::string(info.vendor).empty());
 }
 
 // A stored winner of the call that a tuning on another device, or with another toolchain, could
@@ -101,6 +103,8 @@ TEST_CASE("The info of a tuned plan has the numbers of the view best, in every p
     CHECK(info.tuned_m == 0);
     CHECK(info.workspace_bytes == 0);
     CHECK(info.tuned_with == context->device().toolchain().compiler);
+    CHECK(info.vendor_us == 0);
+    CHECK(std::string(info.vendor).empty());
   }
 }
 
@@ -115,6 +119,8 @@ TEST_CASE("The info of a stale plan has the times of the tuning with the other d
     record.candidates_tried = 12;
     record.spent_seconds = 3.5;
     record.tuned_at = "2026-11-21 10:32:05";
+    record.vendor_us = 8;
+    record.vendor = "OpenBLAS 0.3.21, Haswell";
   });
   const Plan& plan = context->plan(call.checked(), {});
   const PlanInfo info = info_of(plan);
@@ -131,6 +137,8 @@ TEST_CASE("The info of a stale plan has the times of the tuning with the other d
   const std::chrono::sys_seconds tuned_at{std::chrono::seconds(info.tuned_at)};
   CHECK(tuned_at == std::chrono::sys_days(2026y / 11 / 21) + 10h + 32min + 5s);
   CHECK(info.tuned_with == context->device().toolchain().compiler);
+  CHECK(info.vendor_us == 8);
+  CHECK(info.vendor == std::string("OpenBLAS 0.3.21, Haswell"));
   CHECK(info.expected_loss == -1);
 }
 
