@@ -48,14 +48,12 @@ class FakeLibrary final : public Baseline {
  public:
   std::string name() const override { return "Fake"; }
   std::string version() const override { return "1"; }
-  std::string short_name() const override { return "fake"; }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem&, int,
-                                                         std::string*) override {
-    std::vector<std::unique_ptr<CompiledKernel>> all;
-    all.push_back(std::make_unique<SimpleProduct>(0.0F, kAlways));
-    all.push_back(std::make_unique<SimpleProduct>(1.0F, kAlways));  // wrong
-    all.push_back(std::make_unique<SimpleProduct>(0.0F, 0));        // fails in the check
-    all.push_back(std::make_unique<SimpleProduct>(0.0F, 1));        // fails in the first sample
+  std::vector<Proposal> proposals(const VerifiedProblem&, int, std::string*) override {
+    std::vector<Proposal> all;
+    all.push_back({"fake 0", std::make_unique<SimpleProduct>(0.0F, kAlways)});
+    all.push_back({"fake 1", std::make_unique<SimpleProduct>(1.0F, kAlways)});  // wrong
+    all.push_back({"fake 2", std::make_unique<SimpleProduct>(0.0F, 0)});  // fails in the check
+    all.push_back({"fake 3", std::make_unique<SimpleProduct>(0.0F, 1)});  // in the first sample
     return all;
   }
 };

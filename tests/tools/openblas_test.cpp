@@ -37,7 +37,7 @@ TEST_CASE("OpenBLAS multiplies with alpha, beta and either order") {
   arguments.c = arguments.d = d.data();
   arguments.alpha = 2;
   arguments.beta = 3;
-  REQUIRE(proposals[0]->run({}, arguments, nullptr) == 0);
+  REQUIRE(proposals[0].kernel->run({}, arguments, nullptr) == 0);
   CHECK(d == std::vector<double>{2 * 21 + 3, 2 * 2100 + 3, 2 * 210000 + 3, 2 * 43 + 3, 2 * 4300 + 3,
                                  2 * 430000 + 3});
 }

@@ -2,6 +2,10 @@
 
 namespace tunedgemm::internal {
 
+std::string_view name_of_baseline(std::string_view backend) {
+  return backend == "cuda" ? "cublas" : backend == "host" ? "openblas" : "";
+}
+
 std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not) {
   const std::string& backend = device.limits().backend;
   if (backend == "cuda") {

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,12 +36,17 @@ enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComp
 enum OperationAttribute {
   kTransposeA = 3,
   kTransposeB = 4,
+  kEpilogue = 7,
+  kBiasPointer = 8,
   kScalePointerA = 17,
   kScalePointerB = 18,
   kFastAccumulation = 25,
+  kBiasType = 26,
   kScaleModeA = 31,
   kScaleModeB = 32
 };
+// An activation with a bias has the bits of both.
+constexpr std::uint32_t kNoEpilogue = 0, kRelu = 2, kBias = 4, kGeluTanh = 32;
 enum ScaleMode { kOuterVector = 3, kVector128 = 4, kBlock128x128 = 5 };
 enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
 enum PreferenceAttribute {
@@ -50,6 +57,7 @@ enum PreferenceAttribute {
   kLeastAlignmentOfD = 8
 };
 enum StatusNumber { kSuccess = 0, kNotSupported = 15 };
+constexpr int kDefaultAlgorithm = -1;  // of libcublas
 
 int cublaslt_type(DataType type) {
   switch (type) {
@@ -85,6 +93,24 @@ int cublaslt_compute(const Problem& problem) {
   }
 }
 
+// Without a value if it has no such epilogue. Its bias per row is that of our columns.
+std::optional<std::uint32_t> cublaslt_epilogue(const Problem& problem) {
+  const std::uint32_t bias = problem.bias == Bias::kNone ? kNoEpilogue : kBias;
+  if (problem.bias == Bias::kPerRow) {
+    return std::nullopt;
+  }
+  switch (problem.activation) {
+    case Activation::kNone:
+      return bias;
+    case Activation::kRelu:
+      return bias | kRelu;
+    case Activation::kGeluTanh:
+      return bias | kGeluTanh;
+    default:
+      return std::nullopt;
+  }
+}
+
 // Empty if cuBLASLt can take part in a race for the problem.
 std::string why_not_cublaslt(const Problem& problem) {
   if (problem.group_kind != GroupKind::kNone) {
@@ -103,8 +129,8 @@ std::string why_not_cublaslt(const Problem& problem) {
       return "it has no " + std::string(name(type));
     }
   }
-  if (problem.activation != Activation::kNone || problem.bias != Bias::kNone) {
-    return "its fused activations and biases are not raced";
+  if (!cublaslt_epilogue(problem)) {
+    return "its fused activations and biases are relu, gelu_tanh and a bias per column";
   }
   if (problem.beta != ScalarClass::kZero && problem.c.order != Order::kRowMajor) {
     return "its C must have the order of D";
@@ -139,15 +165,37 @@ struct Call {
   }
 };
 
-class Proposal final : public CompiledKernel {
+// A scalar of the type in which the library adds up.
+union Scalar {
+  double f64;
+  float f32;
+  std::int32_t s32;
+};
+Scalar to_scalar(DataType type, double value) {
+  Scalar result{};
+  if (type == DataType::kF64) {
+    result.f64 = value;
+  } else if (type == DataType::kS32) {
+    result.s32 = static_cast<std::int32_t>(value);
+  } else {
+    result.f32 = static_cast<float>(value);
+  }
+  return result;
+}
+
+class LtProduct final : public CompiledKernel {
  public:
-  Proposal(std::shared_ptr<const Call> call, const Algorithm& algorithm)
+  LtProduct(std::shared_ptr<const Call> call, const Algorithm& algorithm)
       : call_(std::move(call)), algorithm_(algorithm) {}
 
   int run(const Launch&, const Arguments& arguments, StreamHandle stream) const noexcept override {
-    const auto alpha = scalar(arguments.alpha * call_->scale);
-    const auto beta = scalar(arguments.beta);
+    const Scalar alpha = to_scalar(call_->scalars, arguments.alpha * call_->scale);
+    const Scalar beta = to_scalar(call_->scalars, arguments.beta);
     const void* c = arguments.beta == 0 ? arguments.d : arguments.c;
+    if (arguments.bias != nullptr) {
+      call_->library.cublasLtMatmulDescSetAttribute(call_->operation.get(), kBiasPointer,
+                                                    &arguments.bias, sizeof arguments.bias);
+    }
     return call_->library.cublasLtMatmul(
         call_->library.handle, call_->operation.get(), &alpha, arguments.b, call_->first.get(),
         arguments.a, call_->second.get(), &beta, c, call_->c.get(), arguments.d, call_->d.get(),
@@ -155,25 +203,49 @@ class Proposal final : public CompiledKernel {
   }
 
  private:
-  union Scalar {
-    double f64;
-    float f32;
-    std::int32_t s32;
-  };
-  Scalar scalar(double value) const noexcept {
-    Scalar result{};
-    if (call_->scalars == DataType::kF64) {
-      result.f64 = value;
-    } else if (call_->scalars == DataType::kS32) {
-      result.s32 = static_cast<std::int32_t>(value);
-    } else {
-      result.f32 = static_cast<float>(value);
-    }
-    return result;
-  }
-
   std::shared_ptr<const Call> call_;
   Algorithm algorithm_;
+};
+
+// The call of libcublas, which chooses the kernel itself. As in Call, B is its first matrix.
+class CublasProduct final : public CompiledKernel {
+ public:
+  CublasProduct(const CublasLtLibrary& library, const Problem& problem, void* workspace)
+      : library_(library), problem_(problem), workspace_(workspace) {}
+
+  static bool supports(const Problem& problem) {
+    return cublaslt_epilogue(problem) == kNoEpilogue && !is_fp8(problem.a.type) &&
+           !is_fp8(problem.b.type) && (problem.beta == ScalarClass::kZero || problem.c_is_d);
+  }
+
+  int run(const Launch&, const Arguments& arguments, StreamHandle stream) const noexcept override {
+    const Matrix &a = problem_.a, &b = problem_.b, &d = problem_.d;
+    const DataType sums = accumulator(a.type, b.type);
+    const Scalar alpha = to_scalar(sums, arguments.alpha);
+    const Scalar beta = to_scalar(sums, arguments.beta);
+    const int transpose_a = a.order == Order::kColumnMajor;
+    const int transpose_b = b.order == Order::kColumnMajor;
+    const int type_a = cublaslt_type(a.type), type_b = cublaslt_type(b.type);
+    const int type_d = cublaslt_type(d.type), compute = cublaslt_compute(problem_);
+    library_.cublasSetStream_v2(library_.cublas, stream);  // resets the workspace
+    library_.cublasSetWorkspace_v2(library_.cublas, workspace_, kWorkspaceBytes);
+    if (problem_.batch == 1) {
+      return library_.cublasGemmEx_64(
+          library_.cublas, transpose_b, transpose_a, problem_.n, problem_.m, problem_.k, &alpha,
+          arguments.b, type_b, b.leading_dimension, arguments.a, type_a, a.leading_dimension, &beta,
+          arguments.d, type_d, d.leading_dimension, compute, kDefaultAlgorithm);
+    }
+    return library_.cublasGemmStridedBatchedEx_64(
+        library_.cublas, transpose_b, transpose_a, problem_.n, problem_.m, problem_.k, &alpha,
+        arguments.b, type_b, b.leading_dimension, b.batch_stride, arguments.a, type_a,
+        a.leading_dimension, a.batch_stride, &beta, arguments.d, type_d, d.leading_dimension,
+        d.batch_stride, problem_.batch, compute, kDefaultAlgorithm);
+  }
+
+ private:
+  const CublasLtLibrary& library_;
+  Problem problem_;
+  void* workspace_;
 };
 
 // A row-major matrix is described as its column-major transpose.
@@ -209,6 +281,19 @@ Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int s
     library.cublasLtMatmulDescSetAttribute(operation, kFastAccumulation, &fast, sizeof fast);
   }
   return owned;
+}
+
+// The library's heuristic expects the alignment of the pointer, which each call replaces.
+void set_epilogue(const CublasLtLibrary& library, Operation operation, const Problem& problem,
+                  const void* aligned) {
+  if (const std::uint32_t epilogue = *cublaslt_epilogue(problem); epilogue != kNoEpilogue) {
+    library.cublasLtMatmulDescSetAttribute(operation, kEpilogue, &epilogue, sizeof epilogue);
+  }
+  if (problem.bias != Bias::kNone) {
+    const std::int32_t type = cublaslt_type(problem.d.type);
+    library.cublasLtMatmulDescSetAttribute(operation, kBiasType, &type, sizeof type);
+    library.cublasLtMatmulDescSetAttribute(operation, kBiasPointer, &aligned, sizeof aligned);
+  }
 }
 
 // The scales of rows or blocks of an input in cuBLASLt's layout: neighbouring rows are next to each
@@ -285,6 +370,14 @@ std::string refusal(Status status, const Problem& problem) {
   return text;
 }
 
+// Sets a pointer to the function of this name; false if the library has none.
+auto finder_in(void* library) {
+  return [library](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function != nullptr;
+  };
+}
+
 class CublasLt final : public Baseline {
  public:
   CublasLt(std::unique_ptr<CublasLtLibrary> library, Device& device)
@@ -294,9 +387,8 @@ class CublasLt final : public Baseline {
 
   std::string name() const override { return "cuBLASLt"; }
   std::string version() const override;
-  std::string short_name() const override { return "cublaslt"; }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem& verified, int count,
-                                                         std::string* why_not) override;
+  std::vector<Proposal> proposals(const VerifiedProblem& verified, int count,
+                                  std::string* why_not) override;
 
  private:
   std::unique_ptr<CublasLtLibrary> library_;
@@ -310,10 +402,10 @@ std::string CublasLt::version() const {
          std::to_string(number % 100);
 }
 
-std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const VerifiedProblem& verified,
-                                                                 int count, std::string* why_not) {
+std::vector<Proposal> CublasLt::proposals(const VerifiedProblem& verified, int count,
+                                          std::string* why_not) {
   const Problem& problem = verified.problem;
-  std::vector<std::unique_ptr<CompiledKernel>> proposals;
+  std::vector<Proposal> proposals;
   *why_not = why_not_cublaslt(problem);
   if (!why_not->empty()) {
     return proposals;
@@ -340,6 +432,7 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const VerifiedP
     *why_not = "it could not create a description of the problem";
     return proposals;
   }
+  set_epilogue(library, call->operation.get(), problem, workspace_->data());
   set_scales(library, call->operation.get(), kScalePointerA, kScaleModeA, problem.scaling_b,
              call->first_scales.get());
   set_scales(library, call->operation.get(), kScalePointerB, kScaleModeB, problem.scaling_a,
@@ -356,11 +449,15 @@ std::vector<std::unique_ptr<CompiledKernel>> CublasLt::proposals(const VerifiedP
   for (int index = 0; index < given; ++index) {
     const HeuristicResult& result = results[static_cast<std::size_t>(index)];
     if (result.state == kSuccess) {
-      proposals.push_back(std::make_unique<Proposal>(call, result.algorithm));
+      proposals.push_back({"cublaslt " + std::to_string(proposals.size()),
+                           std::make_unique<LtProduct>(call, result.algorithm)});
     }
   }
   if (proposals.empty()) {
     *why_not = "none of its " + std::to_string(given) + " proposals is valid";
+  } else if (library.cublas != nullptr && CublasProduct::supports(problem)) {
+    proposals.push_back(
+        {"cublas", std::make_unique<CublasProduct>(library, problem, workspace_->data())});
   }
   return proposals;
 }
@@ -396,14 +493,30 @@ std::unique_ptr<CublasLtLibrary> CublasLtLibrary::open(std::string* why_not) {
     *why_not = "cublasLtCreate failed with status " + std::to_string(status);
     return nullptr;
   }
+  library->open_cublas();
   return library;
 }
 
+void CublasLtLibrary::open_cublas() {
+  Dl_info info{};
+  dladdr(reinterpret_cast<const void*>(cublasLtCreate), &info);
+  const auto folder = std::filesystem::path(info.dli_fname).parent_path();
+  const std::string name = "libcublas.so." + std::to_string(cublasLtGetVersion() / 10000);
+  void* const opened = dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto find = finder_in(opened);
+  if (opened != nullptr && find(cublasCreate_v2, "cublasCreate_v2") &&
+      find(cublasDestroy_v2, "cublasDestroy_v2") &&
+      find(cublasSetStream_v2, "cublasSetStream_v2") &&
+      find(cublasSetWorkspace_v2, "cublasSetWorkspace_v2") &&
+      find(cublasGemmEx_64, "cublasGemmEx_64") &&
+      find(cublasGemmStridedBatchedEx_64, "cublasGemmStridedBatchedEx_64") &&
+      cublasCreate_v2(&cublas) != kSuccess) {
+    cublas = nullptr;
+  }
+}
+
 bool CublasLtLibrary::find_functions(void* opened) {
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(opened, name));
-    return function != nullptr;
-  };
+  const auto find = finder_in(opened);
   return find(cublasLtCreate, "cublasLtCreate") && find(cublasLtDestroy, "cublasLtDestroy") &&
          find(cublasLtGetVersion, "cublasLtGetVersion") &&
          find(cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate") &&

@@ -94,9 +94,8 @@ class OpenBlas final : public Baseline {
 
   std::string name() const override { return "OpenBLAS"; }
   std::string version() const override;
-  std::string short_name() const override { return "openblas"; }
-  std::vector<std::unique_ptr<CompiledKernel>> proposals(const VerifiedProblem& verified, int count,
-                                                         std::string* why_not) override;
+  std::vector<Proposal> proposals(const VerifiedProblem& verified, int count,
+                                  std::string* why_not) override;
 
  private:
   Library library_;
@@ -109,19 +108,21 @@ std::string OpenBlas::version() const {
   return config.substr(begin, config.find(' ', begin) - begin) + ", " + library_.core();
 }
 
-std::vector<std::unique_ptr<CompiledKernel>> OpenBlas::proposals(const VerifiedProblem& verified,
-                                                                 int count, std::string* why_not) {
+std::vector<Proposal> OpenBlas::proposals(const VerifiedProblem& verified, int count,
+                                          std::string* why_not) {
   const Problem& problem = verified.problem;
-  std::vector<std::unique_ptr<CompiledKernel>> proposals;
+  std::vector<Proposal> proposals;
   *why_not = why_not_openblas(problem);
   if (!why_not->empty() || count < 1) {
     return proposals;
   }
+  std::unique_ptr<CompiledKernel> product;
   if (problem.a.type == DataType::kF32) {
-    proposals.push_back(std::make_unique<Product<float>>(library_.sgemm, problem));
+    product = std::make_unique<Product<float>>(library_.sgemm, problem);
   } else {
-    proposals.push_back(std::make_unique<Product<double>>(library_.dgemm, problem));
+    product = std::make_unique<Product<double>>(library_.dgemm, problem);
   }
+  proposals.push_back({"openblas 0", std::move(product)});
   return proposals;
 }
 

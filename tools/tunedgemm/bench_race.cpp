@@ -17,7 +17,6 @@
 namespace tunedgemm::internal {
 namespace {
 
-constexpr int kProposals = 8;
 // A proposal is left out of the race if it is slower than the fastest kernel by this factor in one
 // sample.
 constexpr double kFarBehind = 1.5;
@@ -152,15 +151,15 @@ void BenchRace::add_config(const Instance& config) {
 
 void BenchRace::add_proposals(Baseline& baseline) {
   std::string why_not;
-  auto proposals = baseline.proposals(evaluator_.verified_problem(), kProposals, &why_not);
+  auto proposals = baseline.proposals(evaluator_.verified_problem(), options_.proposals, &why_not);
   if (!why_not.empty()) {
     remarks_.push_back(baseline.name() + " takes no part: " + why_not);
   }
-  for (std::size_t index = 0; index < proposals.size(); ++index) {
+  for (Proposal& proposal : proposals) {
     RacedKernel raced;
-    raced.result.name = baseline.short_name() + " " + std::to_string(index);
-    raced.trial = evaluator_.trial(std::move(proposals[index]), {});
-    raced.must_stay = index == 0;
+    raced.result.name = proposal.name;
+    raced.trial = evaluator_.trial(std::move(proposal.kernel), {});
+    raced.must_stay = &proposal == &proposals.front() || options_.proposals == 1;
     const auto rejection = check(raced);
     if (rejection) {
       remarks_.push_back(raced.result.name + ": " + to_text(*rejection));

@@ -26,6 +26,7 @@ struct BenchRaceOptions {
   double sample_us = RaceOptions{}.sample_us;
   std::function<bool()> cancelled = [] { return false; };  ///< asked between kernels and rounds
   std::uint64_t seed = 1;
+  int proposals = 8;  ///< the most of the baseline's; a single one stays even if it is far behind
 };
 
 struct NamedCandidate {

@@ -29,7 +29,7 @@ BenchRun describe_run(Device& device, const Baseline* baseline, int rounds, int 
 
 /// One kernel's figures: medians over the rounds. 0: unknown.
 struct BenchContender {
-  std::string name;    ///< "tuned", "naive_1d"; the baseline's: "cublaslt 0" (its default), ...
+  std::string name;    ///< "tuned", "naive_1d"; the baseline's: Proposal::name
   std::string kernel;  ///< the candidate; empty for the baseline's
   std::optional<Rejection> rejection =
       {};  ///< in a race that lists rejected kernels; no times then

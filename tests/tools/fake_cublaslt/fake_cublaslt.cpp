@@ -109,10 +109,11 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation operation, Layout a, Lay
   return 0;
 }
 
-Status cublasLtMatmul(Handle, Operation, const void* alpha, const void*, Layout, const void*,
-                      Layout, const void*, const void*, Layout, void*, Layout, const Algorithm*,
-                      void*, std::size_t, void*) {
+Status cublasLtMatmul(Handle, Operation operation, const void* alpha, const void*, Layout,
+                      const void*, Layout, const void*, const void*, Layout, void*, Layout,
+                      const Algorithm*, void*, std::size_t, void*) {
   std::memcpy(&last_call.alpha, alpha, sizeof last_call.alpha);
+  last_call.operation = get(operation);
   return 0;
 }
 

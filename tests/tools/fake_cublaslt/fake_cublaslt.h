@@ -14,7 +14,7 @@ namespace tunedgemm::internal {
 using FakeAttributes = std::map<int, std::int64_t>;
 enum FakeLayoutNumber { kFakeType = -1, kFakeRows = -2, kFakeColumns = -3, kFakeStride = -4 };
 
-/// The last call of cublasLtMatmulAlgoGetHeuristic, and the alpha of the last cublasLtMatmul.
+/// The last call of cublasLtMatmulAlgoGetHeuristic; the alpha and operation of cublasLtMatmul.
 struct FakeCall {
   FakeAttributes operation, preference;
   std::array<FakeAttributes, 4> layouts;  ///< A, B, C, D in the library's order
