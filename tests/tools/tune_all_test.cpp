@@ -9,6 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #include "tests/tools/support/shell.h"
+#include "tools/baselines/baseline.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -61,6 +62,7 @@ TEST_CASE("tune-all reports a wrong command line and exits with 2") {
              "--tensor-parallel: \"0\" is not a positive number");
   fails_with("--m 5 --n 5 --k 5 --m-ladder 1", "apply to the layers of a list");
   fails_with("--m 5 --n 5 --k 5 --tensor-parallel 2", "apply to the layers of a list");
+  fails_with("--m 5 --n 5 --k 5 --against mkl", "--against: mkl not in {cublas,openblas}");
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }
 
@@ -136,6 +138,57 @@ TEST_CASE("The requests of a cache are a list for tune-all, after a query with s
   REQUIRE_THAT(tuned.output, ContainsSubstring("up") && ContainsSubstring("1 tuned"));
   const ProgramResult left = shell.run("sqlite3 -readonly cache.db 'SELECT count(*) FROM missing'");
   REQUIRE(left.output == "0\n");
+}
+
+TEST_CASE("tune-all --against another device's library fails before tuning") {
+  const Shell shell;
+  const ProgramResult result = shell.run(kQuick + "--m 8 --n 8 --k 8 --against cublas");
+  CHECK(result.status == 2);
+  CHECK_THAT(result.errors, ContainsSubstring("--against cublas: the library of the device ") &&
+                                ContainsSubstring(" is openblas"));
+  CHECK(shell.run("sqlite3 -readonly cache.db 'SELECT count(*) FROM winner'").output == "0\n");
+}
+
+TEST_CASE("tune-all --against stores the vendor's time with each winner, once") {
+  std::string why_not;
+  if (!open_openblas(1, &why_not)) {
+    TUNEDGEMM_SKIP(why_not);
+  }
+  const Shell shell;
+  const std::string command = kQuick + "--m 24 --n 16 --k 8 --types f32,f16 --against openblas";
+  const auto in_best = [&](const std::string& columns) {
+    return shell.run("sqlite3 -readonly cache.db 'SELECT " + columns + " FROM best'").output;
+  };
+  const ProgramResult first = shell.run(command);
+  CAPTURE(first.output, first.errors);
+  REQUIRE(first.status == 0);
+  CHECK_THAT(first.output, ContainsSubstring("vs vendor"));
+  CHECK_THAT(first.output, ContainsSubstring(" of 1 compared winners are faster than OpenBLAS "));
+  CHECK_THAT(first.output, ContainsSubstring("; 1 not compared: OpenBLAS takes no part: "));
+  CHECK_THAT(first.errors, ContainsSubstring("racing 2 winners against OpenBLAS "));
+  CHECK(in_best("type_a, vs_vendor > 0.01, vs_vendor < 100, vendor LIKE \"OpenBLAS _%\"") ==
+        "f16|||0\nf32|1|1|1\n");
+  const std::string stored = in_best("vs_vendor");
+
+  const ProgramResult second = shell.run(command + " --json");
+  CHECK_THAT(second.errors, ContainsSubstring("racing 1 winner against "));  // f16 again
+  CHECK(in_best("vs_vendor") == stored);
+  const auto record = nlohmann::json::parse(second.output)[0]["record"];
+  CHECK(record["vendor_us"].get<double>() > 0);
+  CHECK_THAT(record["vendor"].get<std::string>(), ContainsSubstring("OpenBLAS "));
+
+  for (const char* option : {"", " --force"}) {
+    shell.run("sqlite3 cache.db \"UPDATE winner SET vendor_us = 1e9, vendor = 'OpenBLAS 0.0'\"");
+    const ProgramResult again = shell.run(command + option);
+    CAPTURE(option, again.output, again.errors);
+    CHECK_THAT(again.errors, ContainsSubstring("racing 2 winners against "));
+    CHECK_THAT(in_best("type_a, vs_vendor < 100"), ContainsSubstring("f32|1\n"));
+  }
+  CHECK_THAT(shell.run(TUNEDGEMM " explain 24 16 8 --types f32 --device host").output,
+             ContainsSubstring("as OpenBLAS "));
+  shell.run(command + " --results results");
+  CHECK(shell.run("sqlite3 -readonly results/*.db 'SELECT count(*) FROM best WHERE vs_vendor > 0'")
+            .output == "1\n");
 }
 
 TEST_CASE("A dry run estimates and stores no winners") {

@@ -136,6 +136,8 @@ Json to_json(const Record& record) {
           {"default_us", time_or_null(record.default_us)},
           {"naive_us", time_or_null(record.naive_us)},
           {"runner_up_us", time_or_null(record.runner_up_us)},
+          {"vendor_us", time_or_null(record.vendor_us)},
+          {"vendor", record.vendor},
           {"ties", record.ties},
           {"rigor", name(record.rigor)},
           {"complete", record.complete},

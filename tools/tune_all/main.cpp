@@ -21,6 +21,7 @@
 #include "tools/shared/program.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
+#include "tools/tune_all/comparison.h"
 #include "tools/tune_all/estimate.h"
 #include "tools/tune_all/result_file.h"
 #include "tools/tune_all/session.h"
@@ -38,6 +39,7 @@ struct CommandLine {
   std::string shard;
   std::string results;
   std::string audit;
+  std::string against;
   std::size_t processes_of_machine = 1;  // of a cluster job
   SessionOptions session;
   bool dry_run = false;
@@ -144,6 +146,11 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_flag("--force", line.session.shape.force,
                "tune shapes again that have a winner in the cache; the new result replaces it if "
                "the tuning was complete, and an interrupted one changes nothing");
+  app.add_option("--against", line.against,
+                 "then race the winners against this library's own calls, and store the times with "
+                 "them (vs_vendor in the view best); winners that were compared with this version "
+                 "are left out, unless --force is given")
+      ->check(CLI::IsMember({"cublas", "openblas"}));
   app.add_flag("--in-process", line.in_process,
                "run candidates in this process, for debuggers and profilers: a candidate that "
                "crashes or hangs stops the run");
@@ -259,7 +266,11 @@ ExitStatus tune_all(const CommandLine& line, const WorkList& work,
     results->make_folder();
     options.on_shape_end = [&] { results->publish(context.store()); };
   }
-  const Session session = tune_shapes(contexts, work, options, is_tuned);
+  const auto vendor = line.against.empty() ? nullptr : open_vendor(line.against, context.device());
+  Session session = tune_shapes(contexts, work, options, is_tuned);
+  if (vendor != nullptr) {
+    compare(session, context, *vendor, options);
+  }
   if (line.json) {
     print_json(std::cout, session);
   } else if (line.wide) {

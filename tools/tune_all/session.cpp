@@ -20,6 +20,7 @@
 #include "tools/tune_all/shape_queue.h"
 #include "tuner/remark.h"
 #include "tuner/search_limits.h"
+#include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
 namespace {
@@ -244,18 +245,23 @@ class Ladders {
 
 constexpr std::size_t kFailureWidth = 60;
 
+// Tables omit the column if no winner was compared.
+std::string vs_vendor_text(const Record& record) {
+  return record.vendor.empty() ? "" : speedup_text(record.vendor_us, record.measurement.median_us);
+}
+
 std::vector<std::string> wide_row(const Outcome& outcome) {
   const Problem& problem = outcome.shape.problem;
   std::vector<std::string> cells{outcome.shape.name, extents_text(problem), types_text(problem),
                                  layout_text(problem), epilogue_text(problem)};
   if (!outcome.record) {
-    cells.insert(cells.end(), {"-", "-", "-", "-", "-"});
+    cells.insert(cells.end(), {"-", "-", "-", "-", "-", ""});
   } else {
     const Record& record = *outcome.record;
     const double us = record.measurement.median_us;
-    cells.insert(cells.end(),
-                 {time_text(us), spread_text(record.measurement), gflops_text(flops(problem), us),
-                  speedup_text(record.naive_us, us), speedup_text(record.default_us, us)});
+    cells.insert(cells.end(), {time_text(us), spread_text(record.measurement),
+                               gflops_text(flops(problem), us), speedup_text(record.naive_us, us),
+                               speedup_text(record.default_us, us), vs_vendor_text(record)});
   }
   cells.emplace_back(name(outcome.kind));
   cells.push_back(outcome.record ? outcome.record->family + " " + to_text(outcome.record->config)
@@ -269,12 +275,13 @@ std::vector<std::string> row(const Outcome& outcome) {
   std::vector<std::string> cells{extents_text(problem) + " " + layout_text(problem),
                                  types_text(problem)};
   if (!outcome.record) {
-    cells.insert(cells.end(), {"-", "-", "-", "-"});
+    cells.insert(cells.end(), {"-", "-", "", "-", "-"});
   } else {
     const Record& record = *outcome.record;
     const double us = record.measurement.median_us;
-    cells.insert(cells.end(), {kernel_text(record), time_text(us), spread_text(record.measurement),
-                               speedup_text(record.default_us, us)});
+    cells.insert(cells.end(),
+                 {kernel_text(record), time_text(us), vs_vendor_text(record),
+                  spread_text(record.measurement), speedup_text(record.default_us, us)});
   }
   cells.push_back(epilogue_text(problem));
   cells.emplace_back(name(outcome.kind));
@@ -292,6 +299,27 @@ void print_kept_defaults(std::ostream& out, const Session& session) {
   for (const auto& [reason, number] : kept) {
     out << number << " kept the default: " << reason << ".\n";
   }
+}
+
+void print_comparisons(std::ostream& out, const Session& session) {
+  std::vector<double> speedups;
+  std::map<std::string, int> missing;
+  for (const Outcome& outcome : session.outcomes) {
+    if (!outcome.not_compared.empty()) {
+      ++missing[outcome.not_compared];
+    } else if (outcome.record && outcome.record->vendor == session.vendor) {
+      speedups.push_back(outcome.record->vendor_us / outcome.record->measurement.median_us);
+    }
+  }
+  out << std::ranges::count_if(speedups, [](double speedup) { return speedup > 1; }) << " of "
+      << speedups.size() << " compared winners are faster than " << session.vendor;
+  if (!speedups.empty()) {
+    out << " (" << speedup_text(median(speedups), 1) << " at the median)";
+  }
+  for (const auto& [reason, number] : missing) {
+    out << "; " << number << " not compared: " << reason;
+  }
+  out << ".\n";
 }
 
 auto count(const Session& session, TuneResult::Kind kind) {
@@ -376,6 +404,7 @@ void print_wide_table(std::ostream& out, const Session& session) {
                {"GFLOP/s", Align::kRight},
                {"vs naive", Align::kRight},
                {"vs default", Align::kRight},
+               {"vs vendor", Align::kRight},
                {"outcome"},
                {"winner"},
                {"remark"}});
@@ -390,6 +419,7 @@ void print_table(std::ostream& out, const Session& session, std::size_t width) {
                {"types", Align::kLeft, Constant::kHeading},
                {"winner"},
                {"time", Align::kRight},
+               {"vs vendor", Align::kRight},
                {"spread", Align::kRight},
                {"vs default", Align::kRight},
                {"epilogue", Align::kLeft, Constant::kHeading},
@@ -433,6 +463,9 @@ void print_summary(std::ostream& out, const Session& session, std::span<Context*
     out << "Nothing was tuned: every shape already had a winner in the cache.\n";
   }
   print_kept_defaults(out, session);
+  if (!session.vendor.empty()) {
+    print_comparisons(out, session);
+  }
   const auto remarked =
       std::count_if(session.outcomes.begin(), session.outcomes.end(), [](const Outcome& outcome) {
         return outcome.record.has_value() && !outcome.record->remark.empty();

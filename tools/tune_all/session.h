@@ -34,6 +34,7 @@ struct Outcome {
   bool is_unsaved = false;   ///< the record could not be stored
   bool was_tried = true;     ///< false: the session ended before
   std::string kept_default;  ///< why the default won though another was measured faster, or ""
+  std::string not_compared;  ///< why the race with the vendor's library had no result, or ""
 };
 
 struct Session {
@@ -42,6 +43,7 @@ struct Session {
   double seconds = 0;
   bool interrupted = false;
   std::string device_failure;  ///< the error of a device that failed, else empty
+  std::string vendor = {};     ///< the library of --against and its version, or ""
 };
 
 /// Tunes the shapes, then adds rungs to the automatic ladders (auto_ladder.h). `is_tuned` says
@@ -55,13 +57,13 @@ Session tune_shapes(std::span<Context* const> contexts, const WorkList& work,
 /// "NVIDIA H200", "2 NVIDIA H200".
 std::string devices_text(std::span<Context* const> contexts);
 
-/// One row per shape: the winner, its time and rate, and its speedups over the naive kernel and
-/// over the default config, which runs without tuning.
+/// One row per shape: the winner, its time and rate, and its speedups over the naive kernel, over
+/// the default config, which runs without tuning, and over the vendor's library if compared.
 void print_wide_table(std::ostream& out, const Session& session);
 /// The columns that fit in `width`, the most important first, without remarks. No rows for shapes
 /// that were not tried.
 void print_table(std::ostream& out, const Session& session, std::size_t width);
-/// The numbers of tuned, cached, failed and left shapes and of kept defaults.
+/// The numbers of tuned, cached, failed and left shapes, of kept defaults and of comparisons.
 void print_summary(std::ostream& out, const Session& session, std::span<Context* const> contexts);
 /// The outcomes as a JSON array.
 void print_json(std::ostream& out, const Session& session);

@@ -219,7 +219,10 @@ void print_evidence(const Record& record) {
                          gflops_text(flops(record.problem), us) + " GFLOP/s");
   print_line("compared", speedup_text(record.default_us, us) + " as fast as the default config, " +
                              speedup_text(record.naive_us, us) + " as the baseline kernel, " +
-                             speedup_text(record.runner_up_us, us) + " as the runner-up");
+                             speedup_text(record.runner_up_us, us) + " as the runner-up" +
+                             (record.vendor.empty() ? ""
+                                                    : ", " + speedup_text(record.vendor_us, us) +
+                                                          " as " + record.vendor));
   std::string ties = record.ties.empty() ? "none" : "";
   for (const std::string& tie : record.ties) {
     ties += (ties.empty() ? "" : "; ") + tie;
