@@ -399,12 +399,12 @@ void Store::flush() {
   no_throw(*archive_, [&] { archive_->write_pending(); });
 }
 
-std::vector<Request> Store::requests(const DeviceIdentity& device) const {
+std::vector<Request> Store::requests(const DeviceIdentity& device, Requested which) const {
   return no_throw(*archive_, [&] {
     archive_->write_pending();
     std::vector<Request> requests;
     for (const Request& request :
-         archive_->read_all(Archive::Having::kTables, read_requests, device)) {
+         archive_->read_all(Archive::Having::kTables, read_requests, device, which)) {
       add_up(request, requests);
     }
     return requests;

@@ -158,7 +158,9 @@ class Store {
                 std::string_view name);
   /// Writes at once what waits for the next write.
   void flush();
-  std::vector<Request> requests(const DeviceIdentity& device) const;
+  /// The most work first.
+  std::vector<Request> requests(const DeviceIdentity& device,
+                                Requested which = Requested::kWithoutWinner) const;
 
   /// The fingerprints of the problems that have a winner on the device, void and stale ones too.
   /// One look-up, whatever the number of problems.

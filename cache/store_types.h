@@ -68,6 +68,9 @@ struct Request {
   std::string name;        ///< see joined_names(); "" if there is none
 };
 
+/// Which requests Store::requests returns: a winner may have come since.
+enum class Requested { kWithoutWinner, kAll };
+
 /// The names of one problem, such as those of a model's layers, in one text: "query, key". Adds
 /// those of `more` that are new, up to 200 bytes.
 std::string joined_names(std::string names, std::string_view more);

@@ -78,14 +78,14 @@ void delete_request_without_winner(sqlite::Connection& connection, const TuningK
 }
 
 std::vector<Request> read_requests(const sqlite::Connection& connection,
-                                   const DeviceIdentity& device) {
+                                   const DeviceIdentity& device, Requested which) {
   sqlite::Statement rows(
       connection,
       "SELECT p.text, r.calls, r.name FROM request r JOIN problem p ON p.id = r.problem "
-      "JOIN device d ON d.id = r.device WHERE d.fingerprint = ? AND NOT EXISTS "
-      "(SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device) "
+      "JOIN device d ON d.id = r.device WHERE d.fingerprint = ? AND (? OR NOT EXISTS "
+      "(SELECT 1 FROM winner w WHERE w.problem = r.problem AND w.device = r.device)) "
       "ORDER BY r.calls * p.flops DESC, p.id");
-  rows.bind(fingerprint(device));
+  rows.bind(fingerprint(device), which == Requested::kAll);
   std::vector<Request> requests;
   while (rows.step()) {
     std::string text;

@@ -198,9 +198,9 @@ std::vector<std::pair<WinnerKey, std::string>> read_names(const sqlite::Connecti
 /// Deletes the request of the key's problem on its device if there is no winner.
 void delete_request_without_winner(sqlite::Connection& connection, const TuningKey& key);
 
-/// Requests without a winner, the most work first.
+/// Requests, the most work first.
 std::vector<Request> read_requests(const sqlite::Connection& connection,
-                                   const DeviceIdentity& device);
+                                   const DeviceIdentity& device, Requested which);
 
 // lease_rows.cpp: the problems that are being tuned, with the tuning process and its candidate in
 // flight.

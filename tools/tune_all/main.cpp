@@ -409,7 +409,9 @@ ExitStatus run(CommandLine line) {
   }
   Context& first = *contexts.front();
   if (line.work.from_requests) {
-    list = make_work_list(line.work, first.store().requests(first.device().identity()));
+    // Winners that programs asked for are compared, too.
+    const auto which = line.against.empty() ? Requested::kWithoutWinner : Requested::kAll;
+    list = make_work_list(line.work, first.store().requests(first.device().identity(), which));
   }
   std::optional<ResultFile> results;
   if (local_cache) {
