@@ -214,9 +214,10 @@ Problem completed(Problem written) {
 }
 
 std::span<const ProblemField> grammar_fields() {
-  static const std::vector<ProblemField> fields = [] {
-    std::vector<ProblemField> all(kOwnFields.begin(), kOwnFields.end());
-    std::ranges::copy_if(problem_fields(), std::back_inserter(all),
+  // Never destroyed: exit handlers write problems.
+  static const std::vector<ProblemField>& fields = *[] {
+    auto* const all = new std::vector<ProblemField>(kOwnFields.begin(), kOwnFields.end());
+    std::ranges::copy_if(problem_fields(), std::back_inserter(*all),
                          [](const ProblemField& field) { return !field.meaning.empty(); });
     return all;
   }();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernel_templates/cuda/reference/tasks.cuh"
+#include "kernel_templates/problem/problem.h"
 #include "runtime/evaluation/verifier.h"
 
 namespace tunedgemm::internal::fake_cuda {
@@ -23,33 +24,53 @@ int number(const Image& image, const char* define) {
   return found == image.defines.end() ? 0 : std::atoi(found->second.c_str());
 }
 
-// Empty for the products that the fake computes: row-major f32 without an epilogue.
-std::string why_not_product(const Image& image, const Arguments& x) {
+// Empty for the products that the fake computes: f32, with a bias and relu.
+std::string why_not_product(const Image& image) {
   for (const char* type : {"TYPE_A", "TYPE_B", "TYPE_D"}) {
     if (image.defines.at(type) != "f32") {
       return "the fake multiplies f32 only";
     }
   }
-  for (const char* define : {"ORDER_A", "ORDER_B", "SWAP_AB", "READ_C", "BIAS", "ACTIVATION"}) {
-    if (number(image, define) != 0) {
-      return std::string("the fake has no ") + define;
-    }
+  if (number(image, "SWAP_AB") != 0) {
+    return "the fake has no SWAP_AB";
   }
-  return x.batch == 1 ? "" : "the fake multiplies one matrix at a time";
+  const int activation = number(image, "ACTIVATION");
+  return activation == 0 || activation == static_cast<int>(Activation::kRelu)
+             ? ""
+             : "the fake has no activation but relu";
 }
 
-void multiply(const Arguments& x) {
+void multiply(const Image& image, const Arguments& x) {
+  const bool is_a_column_major = number(image, "ORDER_A") != 0;
+  const bool is_b_column_major = number(image, "ORDER_B") != 0;
+  const bool reads_c = number(image, "READ_C") != 0, has_relu = number(image, "ACTIVATION") != 0;
+  const auto bias_kind = static_cast<Bias>(number(image, "BIAS"));
   const auto *a = static_cast<const float*>(x.a), *b = static_cast<const float*>(x.b);
+  const auto *c = static_cast<const float*>(x.c), *bias = static_cast<const float*>(x.bias);
   auto* const d = static_cast<float*>(x.d);
   const double scale = x.alpha * static_cast<double>(x.scale_a != nullptr ? *x.scale_a : 1) *
                        static_cast<double>(x.scale_b != nullptr ? *x.scale_b : 1);
-  for (long long m = 0; m < x.m; ++m) {
-    for (long long n = 0; n < x.n; ++n) {
-      double sum = 0;
-      for (long long k = 0; k < x.k; ++k) {
-        sum += static_cast<double>(a[m * x.lda + k]) * static_cast<double>(b[k * x.ldb + n]);
+  for (long long batch = 0; batch < x.batch; ++batch) {
+    for (long long m = 0; m < x.m; ++m) {
+      for (long long n = 0; n < x.n; ++n) {
+        double sum = 0;
+        for (long long k = 0; k < x.k; ++k) {
+          const long long of_a = is_a_column_major ? k * x.lda + m : m * x.lda + k;
+          const long long of_b = is_b_column_major ? n * x.ldb + k : k * x.ldb + n;
+          sum += static_cast<double>(a[batch * x.batch_stride_a + of_a]) *
+                 static_cast<double>(b[batch * x.batch_stride_b + of_b]);
+        }
+        sum *= scale;
+        if (reads_c) {
+          sum += x.beta * static_cast<double>(
+                              c[batch * x.batch_stride_c + m * x.c_stride_m + n * x.c_stride_n]);
+        }
+        if (bias_kind != Bias::kNone) {
+          sum += static_cast<double>(bias[bias_kind == Bias::kPerRow ? m : n]);
+        }
+        d[batch * x.batch_stride_d + m * x.ldd + n] =
+            static_cast<float>(has_relu && sum < 0 ? 0 : sum);
       }
-      d[m * x.ldd + n] = static_cast<float>(scale * sum);
     }
   }
 }
@@ -57,7 +78,7 @@ void multiply(const Arguments& x) {
 // Computes D and checks the rules for workspaces: the counters are zero before and after the
 // launch, and no other launch uses the workspace meanwhile.
 std::string compute_product(const Image& image, const Arguments& arguments) {
-  if (std::string why_not = why_not_product(image, arguments); !why_not.empty()) {
+  if (std::string why_not = why_not_product(image); !why_not.empty()) {
     return why_not;
   }
   std::atomic<unsigned>* const counter = static_cast<std::atomic<unsigned>*>(arguments.workspace);
@@ -65,7 +86,7 @@ std::string compute_product(const Image& image, const Arguments& arguments) {
     return "the counters of a workspace are not zero: it was not cleared, or another launch uses "
            "it";
   }
-  multiply(arguments);
+  multiply(image, arguments);
   if (counter != nullptr) {
     counter->store(0);
   }
@@ -139,9 +160,15 @@ std::vector<Touched> touched_by(const Image& image, const LaunchArguments& launc
   }
   const auto floats = [](long long count) { return count * std::int64_t{sizeof(float)}; };
   const Arguments& x = arguments;
-  std::vector<Touched> all{{"A", x.a, floats((x.m - 1) * x.lda + x.k)},
-                           {"B", x.b, floats((x.k - 1) * x.ldb + x.n)},
-                           {"D", x.d, floats((x.m - 1) * x.ldd + x.n)}};
+  const auto span = [&](const char* order, long long rows, long long columns, long long stride,
+                        long long batch_stride) {
+    const bool is_column_major = order != nullptr && number(image, order) != 0;
+    return floats((x.batch - 1) * batch_stride + (is_column_major ? (columns - 1) * stride + rows
+                                                                  : (rows - 1) * stride + columns));
+  };
+  std::vector<Touched> all{{"A", x.a, span("ORDER_A", x.m, x.k, x.lda, x.batch_stride_a)},
+                           {"B", x.b, span("ORDER_B", x.k, x.n, x.ldb, x.batch_stride_b)},
+                           {"D", x.d, span(nullptr, x.m, x.n, x.ldd, x.batch_stride_d)}};
   if (arguments.workspace != nullptr || number(image, "SPLIT_K") > 1) {
     all.push_back({"the workspace", arguments.workspace, kCounterBytes});
   }
