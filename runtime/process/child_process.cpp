@@ -339,6 +339,12 @@ ChildResult run_child(const std::vector<std::string>& arguments, ChildLimits lim
   return child.finish();
 }
 
+void replace_process(const std::filesystem::path& path, const std::vector<std::string>& arguments,
+                     const std::vector<std::string>& variables) {
+  const std::vector<std::string> environment = environment_with(variables);
+  execve(path.c_str(), pointers_to(arguments).data(), pointers_to(environment).data());
+}
+
 std::filesystem::path find_program(const std::string& name) {
   namespace fs = std::filesystem;
   const auto is_program = [](const fs::path& path) {

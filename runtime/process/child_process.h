@@ -100,6 +100,11 @@ class ChildProcess {
 ChildResult run_child(const std::vector<std::string>& arguments, ChildLimits limits,
                       const std::vector<std::string>& variables = {});
 
+/// Continues as the program `path` with these arguments, in environment_of_children() with the
+/// `variables` set. Returns only if that fails; errno says why.
+void replace_process(const std::filesystem::path& path, const std::vector<std::string>& arguments,
+                     const std::vector<std::string>& variables);
+
 /// The path of a program: `name` if it contains a slash, else the first match in $PATH. Empty if
 /// there is none.
 std::filesystem::path find_program(const std::string& name);

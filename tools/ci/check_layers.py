@@ -33,6 +33,7 @@ OWNERS = [
         re.compile(r"^(cuda|nvrtc|nvml|cublas|driver_types|cooperative_groups)"),
         (
             "runtime/cuda/",
+            "tests/tools/front/cublas_calls.cpp",
             "tools/examples/04_cuda_stream.cpp",
             "tools/examples/08_cuda_threads.cpp",
         ),

@@ -20,6 +20,8 @@ void add_bench(CLI::App& app, ExitStatus& status);
 void add_sweep(CLI::App& app, ExitStatus& status);
 void add_ladder(CLI::App& app, ExitStatus& status);
 void add_order(CLI::App& app, ExitStatus& status);
+void add_record(CLI::App& app, ExitStatus& status);
+void add_run(CLI::App& app, ExitStatus& status);
 void add_doctor(CLI::App& app, ExitStatus& status);
 void add_diff(CLI::App& app, ExitStatus& status);
 void add_export(CLI::App& app, ExitStatus& status);

@@ -1,0 +1,809 @@
+// The functions of cuBLAS and cuBLASLt that this library answers, for programs that start with it
+// preloaded. Their types and numbers are those of the manual ("cuBLAS"), a stable binary interface.
+//
+// cuBLAS is column-major: C (m x n) = alpha op(A) op(B) + beta C. An operand that is not transposed
+// is column-major for this library, a transposed one row-major.
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernel_templates/base/environment.h"
+#include "runtime/front/front.h"
+#include "runtime/front/gpus.h"
+#include "runtime/front/next_function.h"
+
+namespace tunedgemm::internal {
+namespace {
+
+using Status = int;
+constexpr Status kSuccess = 0, kNotInitialized = 1;
+using Handle = void*;
+using Descriptor = const void*;  // of cublasLt
+
+enum DataTypeNumber {
+  kR32F = 0,
+  kR64F = 1,
+  kR16F = 2,
+  kR8I = 3,
+  kR32I = 10,
+  kR16BF = 14,
+  kRE4M3 = 28,
+  kRE5M2 = 29
+};
+enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
+enum MathMode { kDefaultMath = 0, kTensorOpMath = 1, kTf32Math = 3, kNoReducedReduction = 16 };
+enum Operation { kNotTransposed = 0, kTransposed = 1, kConjugateTransposed = 2 };
+enum GemmAlgorithm { kDefaultAlgorithm = -1, kDefaultTensorOpAlgorithm = 99 };
+enum OperationAttribute {
+  kComputeType = 0,
+  kScaleType = 1,
+  kPointerMode = 2,
+  kTransposeA = 3,
+  kTransposeB = 4,
+  kTransposeC = 5,
+  kFillMode = 6,
+  kEpilogue = 7,
+  kBiasPointer = 8,
+  kBiasBatchStride = 10,
+  kSmCountTarget = 15,
+  kScalePointerA = 17,
+  kScalePointerB = 18,
+  kScalePointerC = 19,
+  kScalePointerD = 20,
+  kLargestOfD = 21,
+  kFastAccumulation = 25,
+  kBiasType = 26,
+  kScaleModeA = 31,
+  kScaleModeB = 32,
+  kScaleOutPointerD = 36,
+  kEmulation = 38
+};
+enum LayoutAttribute {
+  kType = 0,
+  kOrder = 1,
+  kRows = 2,
+  kColumns = 3,
+  kLeadingDimension = 4,
+  kBatchCount = 5,
+  kBatchStride = 6,
+  kPlaneOffset = 7,
+  kBatchMode = 8
+};
+enum Epilogue { kNoEpilogue = 1, kRelu = 2, kBias = 4, kGelu = 32 };
+enum ScaleMode { kScalar = 0, kOuterVector = 3, kVector128 = 4, kBlock128x128 = 5 };
+constexpr int kFullFillMode = 2;
+
+// The functions of one loaded cuBLAS or cuBLASLt that read a call's state.
+#define TUNEDGEMM_STATE_FUNCTIONS(X)                                                     \
+  X(cublasGetStream_v2, Status(Handle, void** stream))                                   \
+  X(cublasGetPointerMode_v2, Status(Handle, int* mode))                                  \
+  X(cublasGetMathMode, Status(Handle, int* mode))                                        \
+  X(cublasGetSmCountTarget, Status(Handle, int* count))                                  \
+  X(cublasLtGetVersion, std::size_t())                                                   \
+  X(cublasLtMatmulDescGetAttribute,                                                      \
+    Status(Descriptor, int which, void* value, std::size_t bytes, std::size_t* written)) \
+  X(cublasLtMatrixLayoutGetAttribute,                                                    \
+    Status(Descriptor, int which, void* value, std::size_t bytes, std::size_t* written))
+
+struct Library {
+#define TUNEDGEMM_DECLARE(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
+  TUNEDGEMM_STATE_FUNCTIONS(TUNEDGEMM_DECLARE)
+#undef TUNEDGEMM_DECLARE
+  FrontVendor vendor;
+  std::size_t version_number = 0;
+
+  // `function` is one of the library's.
+  explicit Library(const void* function) {
+    Dl_info info;
+    if (dladdr(function, &info) == 0) {
+      return;
+    }
+    void* const opened = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (opened == nullptr) {
+      return;
+    }
+#define TUNEDGEMM_FIND(name, ...) \
+  name = reinterpret_cast<std::add_pointer_t<__VA_ARGS__>>(dlsym(opened, #name));
+    TUNEDGEMM_STATE_FUNCTIONS(TUNEDGEMM_FIND)
+#undef TUNEDGEMM_FIND
+    // libcublas depends on libcublasLt, so both have this function.
+    if (cublasLtGetVersion != nullptr &&
+        dladdr(reinterpret_cast<const void*>(cublasLtGetVersion), &info) != 0) {
+      version_number = cublasLtGetVersion();
+      vendor.version = "cuBLASLt " + std::to_string(version_number / 10000) + "." +
+                       std::to_string(version_number / 100 % 100) + "." +
+                       std::to_string(version_number % 100);
+      vendor.tuning = "TUNEDGEMM_CUBLASLT=" + std::string(info.dli_fname) +
+                      " tune-all --from-requests --against cublas";
+    }
+  }
+  bool is_classic() const {
+    return cublasGetStream_v2 != nullptr && cublasGetPointerMode_v2 != nullptr &&
+           cublasGetMathMode != nullptr && !vendor.version.empty();
+  }
+  bool is_lt() const {
+    return cublasLtMatmulDescGetAttribute != nullptr &&
+           cublasLtMatrixLayoutGetAttribute != nullptr && !vendor.version.empty();
+  }
+};
+
+// One for each function; there are few.
+const Library& library_of(void* function) {
+  struct Known {
+    std::atomic<void*> function;
+    std::atomic<const Library*> library;
+  };
+  static std::array<Known, 64> all{};
+  for (Known& known : all) {
+    void* found = known.function.load(std::memory_order_acquire);
+    if (found == nullptr && known.function.compare_exchange_strong(found, function)) {
+      found = function;
+    }
+    if (found == function) {
+      if (known.library.load(std::memory_order_acquire) == nullptr) {
+        known.library.store(new Library(function), std::memory_order_release);
+      }
+      return *known.library.load(std::memory_order_acquire);
+    }
+  }
+  static const Library& none = *new Library(nullptr);
+  return none;
+}
+
+// A call that another function of cuBLAS makes belongs to the call of the program.
+thread_local bool is_inside = false;
+
+class Inside {
+ public:
+  [[nodiscard]] Inside() { is_inside = true; }
+  ~Inside() { is_inside = false; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+Gpus& gpus() {
+  static Gpus* const all = new Gpus;  // calls may come during exit
+  return *all;
+}
+
+// ==== Translation =============================================================================
+
+std::optional<tunedgemm_type> type_of(int number) {
+  switch (number) {
+    case kR64F:
+      return TUNEDGEMM_TYPE_F64;
+    case kR32F:
+      return TUNEDGEMM_TYPE_F32;
+    case kR16F:
+      return TUNEDGEMM_TYPE_F16;
+    case kR16BF:
+      return TUNEDGEMM_TYPE_BF16;
+    case kRE4M3:
+      return TUNEDGEMM_TYPE_E4M3;
+    case kRE5M2:
+      return TUNEDGEMM_TYPE_E5M2;
+    case kR8I:
+      return TUNEDGEMM_TYPE_S8;
+    case kR32I:
+      return TUNEDGEMM_TYPE_S32;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_fp8(tunedgemm_type type) {
+  return type == TUNEDGEMM_TYPE_E4M3 || type == TUNEDGEMM_TYPE_E5M2;
+}
+
+// Variables with which a user changes the arithmetic of cuBLAS.
+bool has_other_arithmetic(tunedgemm_numerics numerics, tunedgemm_type type) {
+  static const bool no_tf32 = environment("NVIDIA_TF32_OVERRIDE") == "0";
+  static const bool emulates = environment("CUBLAS_EMULATE_SINGLE_PRECISION") == "1" ||
+                               environment("CUBLAS_EMULATE_DOUBLE_PRECISION") == "1";
+  return (no_tf32 && numerics == TUNEDGEMM_NUMERICS_TF32) ||
+         (emulates && (type == TUNEDGEMM_TYPE_F32 || type == TUNEDGEMM_TYPE_F64));
+}
+
+// The numerics with the precision that the call asks for, for inputs of this type. fp8 has its
+// own rule.
+std::optional<tunedgemm_numerics> numerics_of(int compute, int math_mode, tunedgemm_type type) {
+  const int math = math_mode & ~kNoReducedReduction;
+  const bool is_f32 = type == TUNEDGEMM_TYPE_F32;
+  std::optional<tunedgemm_numerics> numerics;
+  if (compute == kCompute32F && is_f32 && math == kTf32Math) {
+    numerics = TUNEDGEMM_NUMERICS_TF32;
+  } else if (compute == kCompute32F && (math == kDefaultMath || (!is_f32 && math != 2))) {
+    numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+  } else if (compute == kComputeTf32 && is_f32) {
+    numerics = TUNEDGEMM_NUMERICS_TF32;
+  } else if ((compute == kCompute64F && type == TUNEDGEMM_TYPE_F64 && math == kDefaultMath) ||
+             (compute == kCompute32I && type == TUNEDGEMM_TYPE_S8)) {
+    numerics = TUNEDGEMM_NUMERICS_DEFAULT;
+  }
+  return numerics && has_other_arithmetic(*numerics, type) ? std::nullopt : numerics;
+}
+
+// The type of alpha and beta.
+int scalar_type_of(int compute) {
+  return compute == kCompute64F ? kR64F : compute == kCompute32I ? kR32I : kR32F;
+}
+
+double scalar_at(const void* pointer, int type) {
+  if (type == kR64F) {
+    return *static_cast<const double*>(pointer);
+  }
+  return type == kR32I ? static_cast<double>(*static_cast<const std::int32_t*>(pointer))
+                       : static_cast<double>(*static_cast<const float*>(pointer));
+}
+
+bool is_operation(int operation) {
+  return operation >= kNotTransposed && operation <= kConjugateTransposed;
+}
+
+tunedgemm_order order_of(int operation) {
+  return operation == kNotTransposed ? TUNEDGEMM_ORDER_COLUMN_MAJOR : TUNEDGEMM_ORDER_ROW_MAJOR;
+}
+
+// A stride of 0 repeats the matrix.
+std::int64_t stride_of_input(std::int64_t stride) {
+  return stride == 0 ? TUNEDGEMM_BROADCAST : stride;
+}
+
+// Sets what a batch has more than one product.
+bool set_batch(tunedgemm_problem& problem, std::int64_t batch, std::int64_t stride_a,
+               std::int64_t stride_b, std::int64_t stride_c, std::int64_t stride_d) {
+  problem.batch = batch;
+  if (batch > 1) {
+    problem.batch_stride_a = stride_of_input(stride_a);
+    problem.batch_stride_b = stride_of_input(stride_b);
+    problem.batch_stride_c = stride_of_input(stride_c);
+    problem.batch_stride_d = stride_d;
+  }
+  return batch >= 1 && stride_a >= 0 && stride_b >= 0 && stride_c >= 0 &&
+         (batch == 1 || stride_d > 0);
+}
+
+// The arguments of cublasGemmStridedBatchedEx, and of those that do a part of it.
+struct Gemm {
+  Handle handle;
+  int operation_a, operation_b;
+  std::int64_t m, n, k;
+  const void* alpha;
+  const void* a;
+  int type_a;
+  std::int64_t lda, stride_a;
+  const void* b;
+  int type_b;
+  std::int64_t ldb, stride_b;
+  const void* beta;
+  void* c;
+  int type_c;
+  std::int64_t ldc, stride_c;
+  std::int64_t batch;
+  int compute;
+  int algorithm;
+};
+
+bool translate(const Library& library, const Gemm& gemm, FrontCall& call) {
+  int pointer_mode = 0, math_mode = 0, sm_count = 0;
+  const auto type_a = type_of(gemm.type_a), type_b = type_of(gemm.type_b),
+             type_c = type_of(gemm.type_c);
+  if (!library.is_classic() || !type_a || !type_b || !type_c || !is_operation(gemm.operation_a) ||
+      !is_operation(gemm.operation_b) || gemm.m < 1 || gemm.n < 1 || gemm.k < 1 ||
+      (gemm.algorithm != kDefaultAlgorithm && gemm.algorithm != kDefaultTensorOpAlgorithm) ||
+      library.cublasGetPointerMode_v2(gemm.handle, &pointer_mode) != kSuccess ||
+      pointer_mode != 0 || gemm.alpha == nullptr || gemm.beta == nullptr ||
+      library.cublasGetMathMode(gemm.handle, &math_mode) != kSuccess ||
+      (library.cublasGetSmCountTarget != nullptr &&
+       library.cublasGetSmCountTarget(gemm.handle, &sm_count) != kSuccess) ||
+      library.cublasGetStream_v2(gemm.handle, &call.stream) != kSuccess) {
+    return false;
+  }
+  const auto numerics = numerics_of(gemm.compute, math_mode, *type_a);
+  tunedgemm_problem& problem = call.problem;
+  if (!numerics || is_fp8(*type_a) || is_fp8(*type_b) ||
+      !set_batch(problem, gemm.batch, gemm.stride_a, gemm.stride_b, gemm.stride_c, gemm.stride_c)) {
+    return false;
+  }
+  problem.m = gemm.m, problem.n = gemm.n, problem.k = gemm.k;
+  problem.type_a = *type_a, problem.type_b = *type_b, problem.type_d = *type_c;
+  problem.numerics = *numerics;
+  problem.order_a = order_of(gemm.operation_a), problem.order_b = order_of(gemm.operation_b);
+  problem.order_c = problem.order_d = TUNEDGEMM_ORDER_COLUMN_MAJOR;
+  problem.lda = gemm.lda, problem.ldb = gemm.ldb, problem.ldc = problem.ldd = gemm.ldc;
+  problem.sm_limit = sm_count;
+  const int scalars = scalar_type_of(gemm.compute);
+  call.buffers.a = gemm.a, call.buffers.b = gemm.b;
+  call.buffers.c = gemm.c, call.buffers.d = gemm.c;
+  call.buffers.alpha = scalar_at(gemm.alpha, scalars);
+  call.buffers.beta = scalar_at(gemm.beta, scalars);
+  return true;
+}
+
+// ==== cuBLASLt ================================================================================
+
+struct Algorithm {
+  std::array<std::uint64_t, 8> words;
+
+  friend bool operator==(const Algorithm&, const Algorithm&) = default;
+};
+
+struct HeuristicResult {
+  Algorithm algorithm;
+  std::size_t workspace_bytes;
+  Status state;
+  float waves;
+  int reserved[4];
+};
+
+// An algorithm that cublasLtMatmulAlgoGetHeuristic proposed. A program that asks for more than one
+// proposal may time them, and must then get the algorithm that it names.
+struct ProposedAlgorithm {
+  struct Key : Algorithm {
+    friend std::uint64_t hash(const Key& key) noexcept { return hash_words(key.words); }
+  } key;
+  std::atomic<bool> is_only_proposal{true};
+};
+
+// The descriptors of a cublasLtMatmul, which hold all but the pointers of the matrices.
+struct Descriptors {
+  Descriptor operation, a, b, c, d;
+};
+
+// Their content as numbers: version 13 documents their sizes.
+struct DescriptorBytes {
+  static constexpr std::size_t kOperationWords = 32, kLayoutWords = 8;
+  std::array<std::uint64_t, kOperationWords + 4 * kLayoutWords> words;
+
+  explicit DescriptorBytes(const Descriptors& of) {
+    std::memcpy(words.data(), of.operation, kOperationWords * sizeof words[0]);
+    std::size_t word = kOperationWords;
+    for (const Descriptor layout : {of.a, of.b, of.c, of.d}) {
+      std::memcpy(&words[word], layout, kLayoutWords * sizeof words[0]);
+      word += kLayoutWords;
+    }
+  }
+  friend bool operator==(const DescriptorBytes&, const DescriptorBytes&) = default;
+  friend std::uint64_t hash(const DescriptorBytes& key) noexcept { return hash_words(key.words); }
+};
+
+// What the descriptors say. To ask the library for it takes a microsecond, so it is kept.
+struct Translation {
+  DescriptorBytes key;
+  bool is_answered = false;
+  int scalar_type = kR32F;
+  FrontCall call{};  ///< without the matrices
+};
+
+// Reads attributes. An attribute that the library's version does not have keeps its default.
+class AttributeReader {
+ public:
+  explicit AttributeReader(const Library& library) : library_(library) {}
+
+  template <class Value>
+  Value of_operation(Descriptor descriptor, int which, Value unless_known) const {
+    std::size_t written = 0;
+    Value value = unless_known;
+    return library_.cublasLtMatmulDescGetAttribute(descriptor, which, &value, sizeof value,
+                                                   &written) == kSuccess
+               ? value
+               : unless_known;
+  }
+  template <class Value>
+  Value of_layout(Descriptor descriptor, int which, Value unless_known) const {
+    std::size_t written = 0;
+    Value value = unless_known;
+    return library_.cublasLtMatrixLayoutGetAttribute(descriptor, which, &value, sizeof value,
+                                                     &written) == kSuccess
+               ? value
+               : unless_known;
+  }
+
+ private:
+  const Library& library_;
+};
+
+struct Layout {
+  std::optional<tunedgemm_type> type;
+  std::int64_t rows, columns, leading_dimension, batch, stride;
+  bool is_plain;  ///< column-major, not of planes or pointers
+
+  Layout(const AttributeReader& read, Descriptor layout)
+      : type(type_of(read.of_layout(layout, kType, -1))),
+        rows(read.of_layout<std::int64_t>(layout, kRows, 0)),
+        columns(read.of_layout<std::int64_t>(layout, kColumns, 0)),
+        leading_dimension(read.of_layout<std::int64_t>(layout, kLeadingDimension, 0)),
+        batch(read.of_layout<std::int32_t>(layout, kBatchCount, 1)),
+        stride(read.of_layout<std::int64_t>(layout, kBatchStride, 0)),
+        is_plain(read.of_layout<std::int32_t>(layout, kOrder, 0) == 0 &&
+                 read.of_layout<std::int64_t>(layout, kPlaneOffset, 0) == 0 &&
+                 read.of_layout<std::int32_t>(layout, kBatchMode, 0) == 0) {}
+};
+
+// The scales of an input with `extent` rows of op(A), or columns of op(B).
+bool set_scales(int mode, std::int64_t extent, std::int64_t k, tunedgemm_scaling& scaling,
+                std::int64_t& stride, std::int64_t& k_stride) {
+  switch (mode) {
+    case kScalar:
+      return true;
+    case kOuterVector:
+      scaling = TUNEDGEMM_SCALING_ROW;
+      return true;
+    case kVector128:
+      scaling = TUNEDGEMM_SCALING_BLOCK_1X128;
+      stride = 1, k_stride = extent;
+      return true;
+    case kBlock128x128:  // blocks along K are neighbours, padded to a multiple of four
+      scaling = TUNEDGEMM_SCALING_BLOCK_128X128;
+      stride = ((k + 127) / 128 + 3) / 4 * 4, k_stride = 1;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool read_epilogue(const AttributeReader& read, Descriptor operation, FrontCall& call) {
+  tunedgemm_problem& problem = call.problem;
+  const auto epilogue = read.of_operation<std::int32_t>(operation, kEpilogue, kNoEpilogue);
+  const bool has_bias = (epilogue & kBias) != 0;
+  switch (epilogue & ~kBias) {
+    case 0:
+    case kNoEpilogue:
+      break;
+    case kRelu:
+      problem.activation = TUNEDGEMM_ACTIVATION_RELU;
+      break;
+    case kGelu:
+      problem.activation = TUNEDGEMM_ACTIVATION_GELU_TANH;
+      break;
+    default:
+      return false;
+  }
+  if (has_bias) {
+    // By default its type is that of D, but bf16 for f32 from fp8.
+    const auto type = read.of_operation<std::int32_t>(operation, kBiasType, -1);
+    const bool is_default =
+        type == -1 && !(is_fp8(problem.type_a) && problem.type_d == TUNEDGEMM_TYPE_F32);
+    problem.bias = TUNEDGEMM_BIAS_PER_ROW;
+    call.buffers.bias = read.of_operation<const void*>(operation, kBiasPointer, nullptr);
+    return (is_default || type_of(type) == problem.type_d) && call.buffers.bias != nullptr &&
+           read.of_operation<std::int64_t>(operation, kBiasBatchStride, 0) == 0;
+  }
+  return true;
+}
+
+bool read_descriptors(const Library& library, const Descriptors& from, Translation& to) {
+  const AttributeReader read(library);
+  const Descriptor operation = from.operation;
+  const auto number = [&](int which, std::int32_t unless_known) {
+    return read.of_operation<std::int32_t>(operation, which, unless_known);
+  };
+  const auto pointer = [&](int which) {
+    return read.of_operation<const void*>(operation, which, nullptr);
+  };
+  const int operation_a = number(kTransposeA, 0), operation_b = number(kTransposeB, 0);
+  const int compute = number(kComputeType, -1);
+  to.scalar_type = number(kScaleType, -1);
+  if (!is_operation(operation_a) || !is_operation(operation_b) || number(kPointerMode, 0) != 0 ||
+      number(kTransposeC, 0) != 0 || number(kFillMode, kFullFillMode) != kFullFillMode ||
+      to.scalar_type != scalar_type_of(compute)) {
+    return false;
+  }
+  for (const int of_other_results :
+       {kScalePointerC, kScalePointerD, kLargestOfD, kScaleOutPointerD, kEmulation}) {
+    if (pointer(of_other_results) != nullptr) {
+      return false;
+    }
+  }
+  const Layout a(read, from.a), b(read, from.b), c(read, from.c), d(read, from.d);
+  tunedgemm_problem& problem = to.call.problem;
+  problem.m = d.rows, problem.n = d.columns;
+  problem.k = operation_a == kNotTransposed ? a.columns : a.rows;
+  const bool fits = (operation_a == kNotTransposed ? a.rows : a.columns) == problem.m &&
+                    (operation_b == kNotTransposed ? b.rows : b.columns) == problem.k &&
+                    (operation_b == kNotTransposed ? b.columns : b.rows) == problem.n &&
+                    c.rows == d.rows && c.columns == d.columns && a.batch == d.batch &&
+                    b.batch == d.batch && c.batch == d.batch;
+  if (!fits || problem.m < 1 || problem.n < 1 || problem.k < 1 || !a.is_plain || !b.is_plain ||
+      !c.is_plain || !d.is_plain || !a.type || !b.type || !d.type || c.type != d.type ||
+      !set_batch(problem, d.batch, a.stride, b.stride, c.stride, d.stride)) {
+    return false;
+  }
+  problem.type_a = *a.type, problem.type_b = *b.type, problem.type_d = *d.type;
+  problem.order_a = order_of(operation_a), problem.order_b = order_of(operation_b);
+  problem.order_c = problem.order_d = TUNEDGEMM_ORDER_COLUMN_MAJOR;
+  problem.lda = a.leading_dimension, problem.ldb = b.leading_dimension;
+  problem.ldc = c.leading_dimension, problem.ldd = d.leading_dimension;
+  problem.sm_limit = number(kSmCountTarget, 0);
+  const auto numerics = numerics_of(compute, kDefaultMath, *a.type);
+  if (!numerics) {
+    return false;
+  }
+  problem.numerics = *numerics;
+  tunedgemm_buffers& buffers = to.call.buffers;
+  buffers.scale_a = static_cast<const float*>(pointer(kScalePointerA));
+  buffers.scale_b = static_cast<const float*>(pointer(kScalePointerB));
+  const int mode_a = number(kScaleModeA, kScalar), mode_b = number(kScaleModeB, kScalar);
+  if (is_fp8(*a.type)) {
+    const bool is_fast = read.of_operation<std::int8_t>(operation, kFastAccumulation, 0) != 0;
+    problem.numerics = is_fast && mode_a < kVector128 && mode_b < kVector128
+                           ? TUNEDGEMM_NUMERICS_FAST
+                           : TUNEDGEMM_NUMERICS_PROMOTED;
+  } else if (buffers.scale_a != nullptr || buffers.scale_b != nullptr) {
+    return false;
+  }
+  return set_scales(mode_a, problem.m, problem.k, problem.scaling_a, buffers.scale_stride_a,
+                    buffers.scale_k_stride_a) &&
+         set_scales(mode_b, problem.n, problem.k, problem.scaling_b, buffers.scale_stride_b,
+                    buffers.scale_k_stride_b) &&
+         read_epilogue(read, operation, to.call);
+}
+
+// The state of cuBLASLt that a process keeps. It is never freed, because calls may come during
+// exit.
+struct LtState {
+  static constexpr std::size_t kMostTranslations = 1 << 14, kMostAlgorithms = 1 << 12;
+  AddOnlyMap<Translation, 1 << 12> translations;
+  AddOnlyMap<ProposedAlgorithm, 1 << 10> algorithms;
+
+  static LtState& of_process() {
+    static LtState* const state = new LtState;
+    return *state;
+  }
+};
+
+struct Matmul {
+  Descriptors descriptors;
+  const void *alpha, *a, *b, *beta, *c;
+  void* d;
+  const Algorithm* algorithm;
+  void* stream;
+};
+
+bool is_own_choice(const Algorithm* algorithm) {
+  if (algorithm == nullptr) {
+    return true;
+  }
+  const ProposedAlgorithm* const proposed =
+      LtState::of_process().algorithms.find(ProposedAlgorithm::Key{*algorithm});
+  return proposed != nullptr && proposed->is_only_proposal.load(std::memory_order_relaxed);
+}
+
+Translation translated(const Library& library, const Descriptors& from,
+                       const DescriptorBytes& bytes) {
+  Translation translation{.key = bytes};
+  translation.is_answered = read_descriptors(library, from, translation);
+  return translation;
+}
+
+bool translate(const Library& library, const Matmul& matmul, FrontCall& call) {
+  const Descriptors& from = matmul.descriptors;
+  if (!library.is_lt() || !is_own_choice(matmul.algorithm) || from.operation == nullptr ||
+      from.a == nullptr || from.b == nullptr || from.c == nullptr || from.d == nullptr ||
+      matmul.alpha == nullptr || matmul.beta == nullptr) {
+    return false;
+  }
+  constexpr std::size_t kFirstWithTheseSizes = 130000;
+  const Translation* known = nullptr;
+  std::optional<Translation> fresh;
+  if (library.version_number >= kFirstWithTheseSizes) {
+    const DescriptorBytes bytes(from);
+    known = LtState::of_process().translations.find(bytes);
+    if (known == nullptr) [[unlikely]] {
+      known = LtState::of_process().translations.find_or_add(
+          bytes, LtState::kMostTranslations,
+          [&] { return std::make_unique<Translation>(translated(library, from, bytes)); });
+    }
+  }
+  if (known == nullptr) {
+    fresh.emplace(translated(library, from, DescriptorBytes(from)));
+    known = &*fresh;
+  }
+  if (!known->is_answered) {
+    return false;
+  }
+  call.problem = known->call.problem;
+  call.buffers = known->call.buffers;
+  call.buffers.a = matmul.a, call.buffers.b = matmul.b;
+  call.buffers.c = matmul.c, call.buffers.d = matmul.d;
+  call.buffers.alpha = scalar_at(matmul.alpha, known->scalar_type);
+  call.buffers.beta = scalar_at(matmul.beta, known->scalar_type);
+  call.stream = matmul.stream;
+  return true;
+}
+
+// ==== Calls ===================================================================================
+
+// Answers the call, or passes it on to `function`.
+template <class Function, class Call, class Pass>
+Status answer(Function* function, const Call& call, Pass pass) {
+  if (function == nullptr) {
+    return kNotInitialized;
+  }
+  if (is_inside) {
+    return pass(function);
+  }
+  Front& front = Front::of_process(gpus());
+  if (front.mode() == FrontMode::kOff) {
+    return pass(function);
+  }
+  const Library& library = library_of(reinterpret_cast<void*>(function));
+  FrontCall translated{};
+  const bool is_translated = translate(library, call, translated);
+  if (!is_translated) {
+    front.note_untranslated();
+  }
+  FrontProduct* product = nullptr;
+  bool is_served = false;
+  const auto run = [&]() -> Status {
+    try {
+      is_served = is_translated && front.answer(translated, library.vendor, product);
+    } catch (const std::exception&) {  // no memory: the program must not notice
+    }
+    if (is_served) {
+      return kSuccess;
+    }
+    const Inside inside;
+    return pass(function);
+  };
+  return front.measures_times() && is_translated
+             ? gpus().timed(translated.stream, product, is_served, run)
+             : run();
+}
+
+}  // namespace
+}  // namespace tunedgemm::internal
+
+using namespace tunedgemm::internal;
+
+// NOLINTBEGIN(readability-identifier-naming): the manual's names
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations
+#pragma GCC visibility push(default)
+extern "C" {
+
+// A function of classic cuBLAS, which has extents and leading dimensions of type `Int`.
+#define TUNEDGEMM_ANSWER(name, parameters, arguments, ...)                           \
+  Status name parameters {                                                           \
+    static NextFunction<Status parameters> next(#name);                              \
+    const Gemm gemm{__VA_ARGS__};                                                    \
+    return answer(next.of(__builtin_return_address(0)), gemm,                        \
+                  [&](Status(*function) parameters) { return function arguments; }); \
+  }
+
+#define TUNEDGEMM_GEMM_EX(name, Int)                                                               \
+  TUNEDGEMM_ANSWER(name,                                                                           \
+                   (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const void* alpha,     \
+                    const void* a, int type_a, Int lda, const void* b, int type_b, Int ldb,        \
+                    const void* beta, void* c, int type_c, Int ldc, int compute, int algorithm),   \
+                   (handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c,   \
+                    type_c, ldc, compute, algorithm),                                              \
+                   handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta, \
+                   c, type_c, ldc, 0, 1, compute, algorithm)
+TUNEDGEMM_GEMM_EX(cublasGemmEx, int)
+TUNEDGEMM_GEMM_EX(cublasGemmEx_64, std::int64_t)
+
+#define TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(name, Int)                                             \
+  TUNEDGEMM_ANSWER(                                                                              \
+      name,                                                                                      \
+      (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const void* alpha, const void* a, \
+       int type_a, Int lda, long long stride_a, const void* b, int type_b, Int ldb,              \
+       long long stride_b, const void* beta, void* c, int type_c, Int ldc, long long stride_c,   \
+       Int batch, int compute, int algorithm),                                                   \
+      (handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, stride_a, b, type_b, ldb, stride_b,   \
+       beta, c, type_c, ldc, stride_c, batch, compute, algorithm),                               \
+      handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, stride_a, b, type_b, ldb, stride_b,    \
+      beta, c, type_c, ldc, stride_c, batch, compute, algorithm)
+TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(cublasGemmStridedBatchedEx, int)
+TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(cublasGemmStridedBatchedEx_64, std::int64_t)
+
+#define TUNEDGEMM_SGEMM_EX(name, Int)                                                             \
+  TUNEDGEMM_ANSWER(                                                                               \
+      name,                                                                                       \
+      (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const float* alpha, const void* a, \
+       int type_a, Int lda, const void* b, int type_b, Int ldb, const float* beta, void* c,       \
+       int type_c, Int ldc),                                                                      \
+      (handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc), \
+      handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta, c, type_c,  \
+      ldc, 0, 1, kCompute32F, kDefaultAlgorithm)
+TUNEDGEMM_SGEMM_EX(cublasSgemmEx, int)
+TUNEDGEMM_SGEMM_EX(cublasSgemmEx_64, std::int64_t)
+
+#define TUNEDGEMM_GEMM(name, Int, Element, type, compute)                                         \
+  TUNEDGEMM_ANSWER(name,                                                                          \
+                   (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const Element* alpha, \
+                    const Element* a, Int lda, const Element* b, Int ldb, const Element* beta,    \
+                    Element* c, Int ldc),                                                         \
+                   (handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), handle,    \
+                   op_a, op_b, m, n, k, alpha, a, type, lda, 0, b, type, ldb, 0, beta, c, type,   \
+                   ldc, 0, 1, compute, kDefaultAlgorithm)
+TUNEDGEMM_GEMM(cublasSgemm_v2, int, float, kR32F, kCompute32F)
+TUNEDGEMM_GEMM(cublasSgemm_v2_64, std::int64_t, float, kR32F, kCompute32F)
+TUNEDGEMM_GEMM(cublasDgemm_v2, int, double, kR64F, kCompute64F)
+TUNEDGEMM_GEMM(cublasDgemm_v2_64, std::int64_t, double, kR64F, kCompute64F)
+
+#define TUNEDGEMM_GEMM_STRIDED_BATCHED(name, Int, Element, type, compute)                         \
+  TUNEDGEMM_ANSWER(name,                                                                          \
+                   (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const Element* alpha, \
+                    const Element* a, Int lda, long long stride_a, const Element* b, Int ldb,     \
+                    long long stride_b, const Element* beta, Element* c, Int ldc,                 \
+                    long long stride_c, Int batch),                                               \
+                   (handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, \
+                    c, ldc, stride_c, batch),                                                     \
+                   handle, op_a, op_b, m, n, k, alpha, a, type, lda, stride_a, b, type, ldb,      \
+                   stride_b, beta, c, type, ldc, stride_c, batch, compute, kDefaultAlgorithm)
+TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasSgemmStridedBatched, int, float, kR32F, kCompute32F)
+TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasSgemmStridedBatched_64, std::int64_t, float, kR32F,
+                               kCompute32F)
+TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasDgemmStridedBatched, int, double, kR64F, kCompute64F)
+TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasDgemmStridedBatched_64, std::int64_t, double, kR64F,
+                               kCompute64F)
+
+Status cublasLtMatmul(Handle handle, Descriptor operation, const void* alpha, const void* a,
+                      Descriptor layout_a, const void* b, Descriptor layout_b, const void* beta,
+                      const void* c, Descriptor layout_c, void* d, Descriptor layout_d,
+                      const void* algorithm, void* workspace, std::size_t workspace_bytes,
+                      void* stream) {
+  using Function = Status(Handle, Descriptor, const void*, const void*, Descriptor, const void*,
+                          Descriptor, const void*, const void*, Descriptor, void*, Descriptor,
+                          const void*, void*, std::size_t, void*);
+  static NextFunction<Function> next("cublasLtMatmul");
+  const Matmul matmul{{operation, layout_a, layout_b, layout_c, layout_d},
+                      alpha,
+                      a,
+                      b,
+                      beta,
+                      c,
+                      d,
+                      static_cast<const Algorithm*>(algorithm),
+                      stream};
+  return answer(next.of(__builtin_return_address(0)), matmul, [&](Function* function) {
+    return function(handle, operation, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d,
+                    layout_d, algorithm, workspace, workspace_bytes, stream);
+  });
+}
+
+Status cublasLtMatmulAlgoGetHeuristic(Handle handle, Descriptor operation, Descriptor a,
+                                      Descriptor b, Descriptor c, Descriptor d, void* preference,
+                                      int requested, void* results, int* returned) {
+  using Function = Status(Handle, Descriptor, Descriptor, Descriptor, Descriptor, Descriptor, void*,
+                          int, void*, int*);
+  static NextFunction<Function> next("cublasLtMatmulAlgoGetHeuristic");
+  Function* const function = next.of(__builtin_return_address(0));
+  if (function == nullptr) {
+    return kNotInitialized;
+  }
+  const Status status =
+      function(handle, operation, a, b, c, d, preference, requested, results, returned);
+  if (is_inside || status != kSuccess || returned == nullptr) {
+    return status;
+  }
+  LtState& state = LtState::of_process();
+  for (int index = 0; index < *returned; ++index) {
+    const ProposedAlgorithm::Key key{static_cast<const HeuristicResult*>(results)[index].algorithm};
+    ProposedAlgorithm* const known =
+        state.algorithms.find_or_add(key, LtState::kMostAlgorithms, [&] {
+          auto added = std::make_unique<ProposedAlgorithm>();
+          added->key = key;
+          return added;
+        });
+    if (known != nullptr && requested > 1) {
+      known->is_only_proposal.store(false);
+    }
+  }
+  return status;
+}
+
+// The calls of this process that were answered so far, for tests and for programs that report.
+std::uint64_t tunedgemm_front_served() {
+  return static_cast<std::uint64_t>(Front::of_process(gpus()).served());
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+// NOLINTEND(bugprone-macro-parentheses)
+// NOLINTEND(readability-identifier-naming)

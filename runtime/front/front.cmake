@@ -1,0 +1,19 @@
+# Libraries that programs preload. They are loaded into every process that such a program starts, so
+# they need nothing but the C library, and open libtunedgemm, which lies beside them, when the first
+# product is asked for.
+function(tunedgemm_front name)
+  add_library(tunedgemm_${name} MODULE front/front.cpp front/next_function.cpp ${ARGN}
+              ${PROJECT_SOURCE_DIR}/kernel_templates/base/environment.cpp)
+  target_include_directories(tunedgemm_${name} PRIVATE ${PROJECT_SOURCE_DIR}
+                             ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  target_link_libraries(tunedgemm_${name} PRIVATE tunedgemm_warnings ${CMAKE_DL_LIBS})
+  set(exports ${CMAKE_CURRENT_SOURCE_DIR}/front/${name}.map)
+  target_link_options(tunedgemm_${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,-Bsymbolic
+                      -Wl,--version-script=${exports})
+  set_target_properties(tunedgemm_${name} PROPERTIES LINK_DEPENDS ${exports} BUILD_RPATH_USE_ORIGIN ON
+                        BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+  add_dependencies(tunedgemm_${name} tunedgemm)
+  install(TARGETS tunedgemm_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+endfunction()
+
+tunedgemm_front(cublas front/cublas.cpp front/gpus.cpp)

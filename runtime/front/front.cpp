@@ -1,0 +1,317 @@
+#include "runtime/front/front.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kernel_templates/base/environment.h"
+
+namespace tunedgemm::internal {
+
+// The functions of libtunedgemm that a front calls.
+#define TUNEDGEMM_FUNCTIONS(X) \
+  X(tunedgemm_context_create)  \
+  X(tunedgemm_context_request) \
+  X(tunedgemm_error_message)   \
+  X(tunedgemm_plan_create)     \
+  X(tunedgemm_plan_get_info)   \
+  X(tunedgemm_problem_text)    \
+  X(tunedgemm_run)
+
+struct Front::Library {
+  // NOLINTBEGIN(bugprone-macro-parentheses): a name is declared
+#define TUNEDGEMM_DECLARE(name) decltype(&::name) name = nullptr;
+  TUNEDGEMM_FUNCTIONS(TUNEDGEMM_DECLARE)
+#undef TUNEDGEMM_DECLARE
+  // NOLINTEND(bugprone-macro-parentheses)
+
+  /// Null, with the reason, if the library is missing or is of another version.
+  static std::shared_ptr<const Library> open(std::string& why_not) {
+    // The library beside this one: it is in the run path.
+    void* const opened = dlopen("libtunedgemm.so.0", RTLD_NOW | RTLD_LOCAL);
+    auto library = std::make_shared<Library>();
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(opened, name));
+      return function != nullptr;
+    };
+#define TUNEDGEMM_FIND(name) &&find(library->name, #name)
+    if (opened != nullptr TUNEDGEMM_FUNCTIONS(TUNEDGEMM_FIND)) {
+      return library;
+    }
+#undef TUNEDGEMM_FIND
+    const char* const reason = dlerror();
+    why_not = reason == nullptr ? "libtunedgemm.so.0 cannot be opened" : reason;
+    return nullptr;
+  }
+};
+
+namespace {
+
+// A winner is served if it is this much faster than the other library's call: a smaller difference
+// is within the spread of two runs.
+constexpr double kLeastSpeedup = 1.02;
+
+// Of a process. The calls of others are passed on.
+constexpr std::size_t kMostProducts = 1 << 14;
+
+// Requests are written when a process makes its 64th call, its 128th, and so on, since it may end
+// without running its exit handlers.
+constexpr std::int64_t kFirstWrite = 64;
+
+// Buffers with the key's alignments and scalars, at different addresses.
+tunedgemm_buffers buffers_of(const CallKey& key) {
+  const auto pointer = [&](int matrix) {
+    const std::uintptr_t alignment = key.alignments >> (8 * matrix) & 0xff;
+    return reinterpret_cast<void*>(alignment * static_cast<std::uintptr_t>(2 * matrix + 1));
+  };
+  const Problem problem = written_problem(key);
+  tunedgemm_buffers buffers;
+  buffers.a = pointer(0);
+  buffers.b = pointer(1);
+  buffers.d = pointer(3);
+  buffers.c = problem.c_is_d ? buffers.d : pointer(2);
+  buffers.alpha = problem.alpha == ScalarClass::kZero ? 0 : 1;
+  buffers.beta = problem.beta == ScalarClass::kZero ? 0 : 1;
+  return buffers;
+}
+
+// Null in a new process.
+std::atomic<Front*> newest{nullptr};
+
+std::string counted(std::int64_t number, const char* noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+  char text[16];
+  std::snprintf(
+      text, sizeof text, "%.1f %%",
+      100 * static_cast<double>(part) / static_cast<double>(std::max<long long>(whole, 1)));
+  return text;
+}
+
+}  // namespace
+
+Front& Front::of_process(FrontDevices& devices) {
+  static const int is_noted [[maybe_unused]] =
+      pthread_atfork(nullptr, nullptr, [] { newest.store(nullptr); });
+  Front* current = newest.load(std::memory_order_acquire);
+  if (current == nullptr) [[unlikely]] {
+    std::unique_ptr<Front> created(new Front(devices));
+    if (newest.compare_exchange_strong(current, created.get())) {
+      current = created.release();
+    }
+  }
+  return *current;
+}
+
+Front::Front(FrontDevices& devices) : devices_(devices) {
+  std::string mode = environment("TUNEDGEMM_FRONT");
+  if (const auto comma = mode.find(",time"); comma != std::string::npos) {
+    measures_times_ = true;
+    mode.erase(comma);
+  }
+  if (mode == "record") {
+    mode_ = FrontMode::kRecord;
+  } else if (mode != "serve" && !mode.empty()) {
+    mode_ = FrontMode::kOff;
+    if (mode != "off") {
+      std::fprintf(stderr, "tunedgemm: TUNEDGEMM_FRONT is \"%s\"; expected off, record or serve\n",
+                   mode.c_str());
+    }
+  }
+}
+
+bool Front::answer(const FrontCall& call, const FrontVendor& vendor, FrontProduct*& product) {
+  const FrontProduct::Key key{call_key(call.problem, call.buffers), devices_.current()};
+  product = products_.find(key);
+  if (product == nullptr) [[unlikely]] {
+    product = products_.find_or_add(key, kMostProducts, [&] {
+      auto added = std::make_unique<FrontProduct>();
+      added->key = key;
+      return added;
+    });
+  }
+  const std::int64_t calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (product == nullptr) [[unlikely]] {
+    return false;
+  }
+  product->calls.fetch_add(1, std::memory_order_relaxed);
+  if (product->outcome.load(std::memory_order_acquire) == FrontOutcome::kUndecided) [[unlikely]] {
+    decide(*product, call, vendor);
+  }
+  if (calls >= kFirstWrite && (calls & (calls - 1)) == 0) [[unlikely]] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    write_requests();
+  }
+  const tunedgemm_plan* const plan = product->plan.load(std::memory_order_acquire);
+  if (plan == nullptr || library_->tunedgemm_run(plan, &call.buffers, call.stream) != 0) {
+    return false;
+  }
+  product->served.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void Front::decide(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor) {
+  if (devices_.is_captured(call.stream)) {
+    return;
+  }
+  const RelaxedCapture relaxed(devices_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (product.outcome.load() == FrontOutcome::kUndecided) {
+    product.outcome.store(outcome_of(product, call, vendor), std::memory_order_release);
+  }
+}
+
+FrontOutcome Front::outcome_of(FrontProduct& product, const FrontCall& call,
+                               const FrontVendor& vendor) {
+  vendor_ = vendor;
+  tunedgemm_context* const context = context_of(product.key.device);
+  if (context == nullptr || library_->tunedgemm_problem_text(&call.problem, nullptr, 0) == 0) {
+    return FrontOutcome::kUnsupported;
+  }
+  if (mode_ == FrontMode::kRecord) {
+    return FrontOutcome::kRecorded;
+  }
+  tunedgemm_plan_options options;
+  options.policy = TUNEDGEMM_POLICY_STORED;
+  const tunedgemm_plan* plan = nullptr;
+  tunedgemm_plan_info info;
+  const tunedgemm_status status =
+      library_->tunedgemm_plan_create(context, &call.problem, &call.buffers, &options, &plan);
+  if (status == TUNEDGEMM_STATUS_INVALID_ARGUMENT || status == TUNEDGEMM_STATUS_UNSUPPORTED) {
+    return FrontOutcome::kUnsupported;
+  }
+  if (status != TUNEDGEMM_STATUS_OK ||
+      library_->tunedgemm_plan_get_info(plan, &info) != TUNEDGEMM_STATUS_OK ||
+      (info.origin != TUNEDGEMM_PLAN_ORIGIN_TUNED && info.origin != TUNEDGEMM_PLAN_ORIGIN_STALE)) {
+    return FrontOutcome::kNotTuned;
+  }
+  if (vendor.version != info.vendor) {
+    return FrontOutcome::kNotCompared;
+  }
+  if (!(info.vendor_us >= kLeastSpeedup * info.median_us)) {
+    return FrontOutcome::kNotFaster;
+  }
+  product.plan.store(plan, std::memory_order_release);
+  return FrontOutcome::kServed;
+}
+
+tunedgemm_context* Front::context_of(const void* device) {
+  if (library_ == nullptr && why_no_library_.empty()) {
+    library_ = Library::open(why_no_library_);
+  }
+  if (contexts_.empty()) {
+    // Only now, so that it runs before the exit handlers of libtunedgemm.
+    std::atexit([] {
+      if (Front* const front = newest.load()) {
+        front->finish();
+      }
+    });
+  }
+  const auto [known, is_new] = contexts_.try_emplace(device, nullptr);
+  tunedgemm_context_options options;
+  options.policy = TUNEDGEMM_POLICY_STORED;
+  if (is_new && library_ != nullptr && devices_.describe_current(options) &&
+      library_->tunedgemm_context_create(&options, &known->second) != TUNEDGEMM_STATUS_OK) {
+    why_no_library_ = library_->tunedgemm_error_message();
+  }
+  return known->second;
+}
+
+void Front::write_requests() {
+  struct Requests {
+    std::vector<tunedgemm_problem> problems;
+    std::vector<tunedgemm_buffers> buffers;
+    std::vector<std::int64_t> calls;
+  };
+  std::map<tunedgemm_context*, Requests> by_context;
+  products_.for_each([&](FrontProduct& product) {
+    const FrontOutcome outcome = product.outcome.load();
+    const auto context = contexts_.find(product.key.device);
+    if (context != contexts_.end() && context->second != nullptr &&
+        outcome != FrontOutcome::kServed && outcome != FrontOutcome::kNotFaster &&
+        outcome != FrontOutcome::kUnsupported) {
+      Requests& requests = by_context[context->second];
+      const std::int64_t calls = product.calls.load();
+      requests.problems.push_back(product.key.call.problem);
+      requests.buffers.push_back(buffers_of(product.key.call));
+      requests.calls.push_back(calls - std::exchange(product.noted, calls));
+    }
+  });
+  for (const auto& [context, requests] : by_context) {
+    library_->tunedgemm_context_request(context, requests.problems.data(), requests.buffers.data(),
+                                        requests.calls.data(), requests.problems.size());
+  }
+}
+
+std::int64_t Front::served() const {
+  std::int64_t served = 0;
+  products_.for_each([&](const FrontProduct& product) { served += product.served.load(); });
+  return served;
+}
+
+void Front::finish() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (std::exchange(is_finished_, true)) {
+    return;  // the handler of a parent process, too
+  }
+  devices_.finish();
+  write_requests();
+  if (environment("TUNEDGEMM_LOG") != "off") {
+    std::fprintf(stderr, "%s\n", summary().c_str());
+  }
+}
+
+std::string Front::summary() const {
+  std::map<FrontOutcome, std::int64_t> passed;
+  std::int64_t products = 0, served = 0, nanoseconds = 0, served_nanoseconds = 0;
+  products_.for_each([&](const FrontProduct& product) {
+    ++products;
+    served += product.served.load();
+    nanoseconds += product.nanoseconds.load();
+    served_nanoseconds += product.served_nanoseconds.load();
+    passed[product.outcome.load()] += product.calls.load() - product.served.load();
+  });
+  const std::int64_t untranslated = untranslated_.load();
+  const std::string calls = counted(calls_.load() + untranslated, "call");
+  std::string text = "tunedgemm: ";
+  if (mode_ == FrontMode::kRecord) {
+    text += counted(products, "product") + " of " + vendor_.version + " recorded in " + calls +
+            ", " + std::to_string(untranslated) + " of kinds that this library does not answer";
+    text += measures_times_ ? "; GEMM time " + std::to_string(nanoseconds / 1000) + " us" : "";
+    return text + (why_no_library_.empty() ? "; next: " + vendor_.tuning : "; " + why_no_library_);
+  }
+  text += std::to_string(served) + " of " + calls + " of " + vendor_.version + " served";
+  text +=
+      measures_times_ ? " (" + percent(served_nanoseconds, nanoseconds) + " of their time)" : "";
+  const std::pair<FrontOutcome, const char*> reasons[] = {
+      {FrontOutcome::kNotTuned, "not tuned"},
+      {FrontOutcome::kNotCompared, "not compared with this version"},
+      {FrontOutcome::kNotFaster, "not faster"},
+      {FrontOutcome::kServed, "refused when launched"},
+      {FrontOutcome::kUndecided, "first seen in a capture"},
+      {FrontOutcome::kUnsupported, "of products without a kernel"}};
+  for (const auto& [outcome, reason] : reasons) {
+    if (passed[outcome] > 0) {
+      text += ", " + std::to_string(passed[outcome]) + " " + reason;
+    }
+  }
+  if (untranslated > 0) {
+    text += ", " + std::to_string(untranslated) + " of other kinds";
+  }
+  if (!why_no_library_.empty()) {
+    return text + "; " + why_no_library_;
+  }
+  const bool has_next =
+      passed[FrontOutcome::kNotTuned] > 0 || passed[FrontOutcome::kNotCompared] > 0;
+  return text + (has_next ? "; next: " + vendor_.tuning : "");
+}
+
+}  // namespace tunedgemm::internal

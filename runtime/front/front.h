@@ -1,0 +1,144 @@
+#pragma once
+
+// Front: answers the matrix products that a program asks another library for. The preloaded
+// libraries (cublas.cpp, cblas.cpp) translate its calls; this file decides, counts and reports.
+//
+// A call is answered only if the cache has a winner for its product that `tune-all --against`
+// measured to be faster than this version of the other library. Everything else is passed on.
+// Nothing is tuned or compiled, and no plan is made while a stream is captured.
+//
+// libtunedgemm is opened for the first product, not when the program starts: a preloaded library is
+// loaded into every process, and must bring no dependencies that a program has in other versions.
+//
+// Thread-safe, without a lock for known products. A process has one Front, which is never
+// destroyed. A forked child begins with a new one.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/context/add_only_map.h"
+#include "runtime/context/call_key.h"
+#include "tunedgemm/tunedgemm.h"
+
+namespace tunedgemm::internal {
+
+/// $TUNEDGEMM_FRONT: "off", "record" or "serve", which is the default. ",time" after it asks for
+/// the time of the products on the device.
+enum class FrontMode { kOff, kRecord, kServe };
+
+/// The library for which the front answers.
+struct FrontVendor {
+  std::string version;  ///< as tune-all stores it: "cuBLASLt 13.1.0"
+  std::string tuning;   ///< the command that tunes and compares what was recorded
+};
+
+/// The devices on which calls run: GPUs, or the CPU.
+class FrontDevices {
+ public:
+  virtual ~FrontDevices() = default;
+  /// Identifies the device of the calling thread. Part of the hot path.
+  virtual const void* current() const noexcept = 0;
+  /// Sets the device's options; false if the library cannot use the device.
+  virtual bool describe_current(tunedgemm_context_options& options) const = 0;
+  /// Whether something would go wrong if memory were allocated now.
+  virtual bool is_captured(void* stream) const noexcept = 0;
+  /// Sets the mode in which the thread works beside captures, and returns the one before.
+  virtual void exchange_capture_mode(int& mode) const noexcept = 0;
+  /// Completes the times of the products.
+  virtual void finish() = 0;
+};
+
+/// During its lifetime, what this thread does breaks no capture of another thread.
+class RelaxedCapture {
+ public:
+  [[nodiscard]] explicit RelaxedCapture(const FrontDevices& devices) : devices_(devices) {
+    devices_.exchange_capture_mode(mode_);
+  }
+  ~RelaxedCapture() { devices_.exchange_capture_mode(mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const FrontDevices& devices_;
+  int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+};
+
+struct FrontCall {
+  tunedgemm_problem problem;
+  tunedgemm_buffers buffers;
+  void* stream = nullptr;
+};
+
+/// Why a product is passed on. kServed: it is not.
+enum class FrontOutcome {
+  kUndecided,  ///< seen only in captures
+  kServed,
+  kRecorded,
+  kNotTuned,
+  kNotCompared,  ///< with this version of the other library
+  kNotFaster,
+  kUnsupported
+};
+
+/// A product as a program asks for it, on one device.
+struct FrontProduct {
+  struct Key {
+    CallKey call;
+    const void* device;
+
+    friend bool operator==(const Key&, const Key&) = default;
+    friend std::uint64_t hash(const Key& key) noexcept {
+      return hash(key.call) + (reinterpret_cast<std::uintptr_t>(key.device) >> 4);
+    }
+  } key;
+  std::atomic<FrontOutcome> outcome{FrontOutcome::kUndecided};
+  std::atomic<const tunedgemm_plan*> plan{nullptr};  ///< if it is served
+  std::atomic<std::int64_t> calls{0}, served{0};
+  std::atomic<std::int64_t> nanoseconds{0}, served_nanoseconds{0};  ///< on the device
+  std::int64_t noted = 0;                                           ///< calls that the cache knows
+};
+
+class Front {
+ public:
+  /// The front of this process, which the first call creates. `devices` must live as long.
+  static Front& of_process(FrontDevices& devices);
+
+  FrontMode mode() const noexcept { return mode_; }
+  bool measures_times() const noexcept { return measures_times_; }
+  /// Launches the call, or returns false: then the caller passes it on. `product` becomes null if
+  /// the process has too many.
+  bool answer(const FrontCall& call, const FrontVendor& vendor, FrontProduct*& product);
+  /// Counts a call that has no translation.
+  void note_untranslated() noexcept { untranslated_.fetch_add(1, std::memory_order_relaxed); }
+  std::int64_t served() const;
+
+ private:
+  struct Library;
+  explicit Front(FrontDevices& devices);
+  void decide(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor);
+  FrontOutcome outcome_of(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor);
+  tunedgemm_context* context_of(const void* device);
+  void write_requests();
+  /// Writes the requests to the cache and one line to standard error.
+  void finish();
+  std::string summary() const;
+
+  FrontDevices& devices_;
+  FrontMode mode_ = FrontMode::kServe;
+  bool measures_times_ = false;
+  AddOnlyMap<FrontProduct, 1 << 12> products_;
+  std::atomic<std::int64_t> calls_{0}, untranslated_{0};
+
+  std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const Library> library_;
+  std::string why_no_library_;
+  FrontVendor vendor_;
+  std::map<const void*, tunedgemm_context*> contexts_;
+  bool is_finished_ = false;
+};
+
+}  // namespace tunedgemm::internal
