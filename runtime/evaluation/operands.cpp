@@ -317,6 +317,12 @@ reference::FillTask VerifiedProblem::fill_c(std::byte* base) const {
   return fill(c(), base + layout.c, problem.m, problem.n, distinct_entries(problem.c, problem));
 }
 
+reference::FillTask VerifiedProblem::fill_bias(std::byte* elements) const {
+  reference::Input values = bias();
+  values.strides = {0, 1, 0};
+  return fill(values, elements, 1, bias_elements(problem), 1);
+}
+
 std::vector<reference::FillTask> VerifiedProblem::fill_all(std::byte* base) const {
   std::vector<reference::FillTask> tasks{
       fill_a(base),
@@ -325,9 +331,7 @@ std::vector<reference::FillTask> VerifiedProblem::fill_all(std::byte* base) cons
     tasks.push_back(fill_c(base));
   }
   if (problem.bias != Bias::kNone) {
-    reference::Input values = bias();
-    values.strides = {0, 1, 0};
-    tasks.push_back(fill(values, base + layout.bias, 1, bias_elements(problem), 1));
+    tasks.push_back(fill_bias(base + layout.bias));
   }
   const auto fill_scales = [&](const reference::ScaleInput& scale, std::int64_t offset,
                                const Scales& scales) {

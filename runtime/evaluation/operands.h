@@ -70,6 +70,8 @@ struct VerifiedProblem {
   reference::FillTask fill_a(std::byte* base) const;
   /// Precondition: reads_c().
   reference::FillTask fill_c(std::byte* base) const;
+  /// Precondition: the problem has a bias. Unlike the others, takes the place of its elements.
+  reference::FillTask fill_bias(std::byte* elements) const;
   /// The tasks that fill A and B, and what the problem has of C, the bias and the scales.
   std::vector<reference::FillTask> fill_all(std::byte* base) const;
 

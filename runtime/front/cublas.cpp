@@ -1,11 +1,12 @@
 // The functions of cuBLAS and cuBLASLt that this library answers, for programs that start with it
-// preloaded. Their types and numbers are those of the manual ("cuBLAS"), a stable binary interface.
+// preloaded.
 //
 // cuBLAS is column-major: C (m x n) = alpha op(A) op(B) + beta C. An operand that is not transposed
 // is column-major for this library, a transposed one row-major.
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "kernel_templates/base/environment.h"
+#include "runtime/front/cublas_types.h"
 #include "runtime/front/front.h"
 #include "runtime/front/gpus.h"
 #include "runtime/front/next_function.h"
@@ -20,63 +22,8 @@
 namespace tunedgemm::internal {
 namespace {
 
-using Status = int;
-constexpr Status kSuccess = 0, kNotInitialized = 1;
-using Handle = void*;
+using namespace cublas;
 using Descriptor = const void*;  // of cublasLt
-
-enum DataTypeNumber {
-  kR32F = 0,
-  kR64F = 1,
-  kR16F = 2,
-  kR8I = 3,
-  kR32I = 10,
-  kR16BF = 14,
-  kRE4M3 = 28,
-  kRE5M2 = 29
-};
-enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
-enum MathMode { kDefaultMath = 0, kTensorOpMath = 1, kTf32Math = 3, kNoReducedReduction = 16 };
-enum Operation { kNotTransposed = 0, kTransposed = 1, kConjugateTransposed = 2 };
-enum GemmAlgorithm { kDefaultAlgorithm = -1, kDefaultTensorOpAlgorithm = 99 };
-enum OperationAttribute {
-  kComputeType = 0,
-  kScaleType = 1,
-  kPointerMode = 2,
-  kTransposeA = 3,
-  kTransposeB = 4,
-  kTransposeC = 5,
-  kFillMode = 6,
-  kEpilogue = 7,
-  kBiasPointer = 8,
-  kBiasBatchStride = 10,
-  kSmCountTarget = 15,
-  kScalePointerA = 17,
-  kScalePointerB = 18,
-  kScalePointerC = 19,
-  kScalePointerD = 20,
-  kLargestOfD = 21,
-  kFastAccumulation = 25,
-  kBiasType = 26,
-  kScaleModeA = 31,
-  kScaleModeB = 32,
-  kScaleOutPointerD = 36,
-  kEmulation = 38
-};
-enum LayoutAttribute {
-  kType = 0,
-  kOrder = 1,
-  kRows = 2,
-  kColumns = 3,
-  kLeadingDimension = 4,
-  kBatchCount = 5,
-  kBatchStride = 6,
-  kPlaneOffset = 7,
-  kBatchMode = 8
-};
-enum Epilogue { kNoEpilogue = 1, kRelu = 2, kBias = 4, kGelu = 32 };
-enum ScaleMode { kScalar = 0, kOuterVector = 3, kVector128 = 4, kBlock128x128 = 5 };
-constexpr int kFullFillMode = 2;
 
 // The functions of one loaded cuBLAS or cuBLASLt that read a call's state.
 #define TUNEDGEMM_STATE_FUNCTIONS(X)                                                     \
@@ -174,26 +121,10 @@ Gpus& gpus() {
 // ==== Translation =============================================================================
 
 std::optional<tunedgemm_type> type_of(int number) {
-  switch (number) {
-    case kR64F:
-      return TUNEDGEMM_TYPE_F64;
-    case kR32F:
-      return TUNEDGEMM_TYPE_F32;
-    case kR16F:
-      return TUNEDGEMM_TYPE_F16;
-    case kR16BF:
-      return TUNEDGEMM_TYPE_BF16;
-    case kRE4M3:
-      return TUNEDGEMM_TYPE_E4M3;
-    case kRE5M2:
-      return TUNEDGEMM_TYPE_E5M2;
-    case kR8I:
-      return TUNEDGEMM_TYPE_S8;
-    case kR32I:
-      return TUNEDGEMM_TYPE_S32;
-    default:
-      return std::nullopt;
-  }
+  const auto* const found = std::ranges::find(kNumbersOfTypes, number, &NumberOfType::number);
+  return found == std::end(kNumbersOfTypes)
+             ? std::nullopt
+             : std::optional(static_cast<tunedgemm_type>(found->type));
 }
 
 bool is_fp8(tunedgemm_type type) {
@@ -217,7 +148,8 @@ std::optional<tunedgemm_numerics> numerics_of(int compute, int math_mode, tunedg
   std::optional<tunedgemm_numerics> numerics;
   if (compute == kCompute32F && is_f32 && math == kTf32Math) {
     numerics = TUNEDGEMM_NUMERICS_TF32;
-  } else if (compute == kCompute32F && (math == kDefaultMath || (!is_f32 && math != 2))) {
+  } else if (compute == kCompute32F &&
+             (math == kDefaultMath || (!is_f32 && math != kPedanticMath))) {
     numerics = TUNEDGEMM_NUMERICS_DEFAULT;
   } else if (compute == kComputeTf32 && is_f32) {
     numerics = TUNEDGEMM_NUMERICS_TF32;
@@ -327,20 +259,6 @@ bool translate(const Library& library, const Gemm& gemm, FrontCall& call) {
 
 // ==== cuBLASLt ================================================================================
 
-struct Algorithm {
-  std::array<std::uint64_t, 8> words;
-
-  friend bool operator==(const Algorithm&, const Algorithm&) = default;
-};
-
-struct HeuristicResult {
-  Algorithm algorithm;
-  std::size_t workspace_bytes;
-  Status state;
-  float waves;
-  int reserved[4];
-};
-
 // An algorithm that cublasLtMatmulAlgoGetHeuristic proposed. A program that asks for more than one
 // proposal may time them, and must then get the algorithm that it names.
 struct ProposedAlgorithm {
@@ -449,16 +367,16 @@ bool set_scales(int mode, std::int64_t extent, std::int64_t k, tunedgemm_scaling
 
 bool read_epilogue(const AttributeReader& read, Descriptor operation, FrontCall& call) {
   tunedgemm_problem& problem = call.problem;
-  const auto epilogue = read.of_operation<std::int32_t>(operation, kEpilogue, kNoEpilogue);
+  const auto epilogue = read.of_operation<std::int32_t>(operation, kEpilogue, kDefaultEpilogue);
   const bool has_bias = (epilogue & kBias) != 0;
   switch (epilogue & ~kBias) {
     case 0:
-    case kNoEpilogue:
+    case kDefaultEpilogue:
       break;
     case kRelu:
       problem.activation = TUNEDGEMM_ACTIVATION_RELU;
       break;
-    case kGelu:
+    case kGeluTanh:
       problem.activation = TUNEDGEMM_ACTIVATION_GELU_TANH;
       break;
     default:

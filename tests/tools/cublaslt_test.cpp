@@ -163,7 +163,7 @@ TEST_CASE("cuBLASLt gets C's own layout and the alignment of unaligned rows") {
   REQUIRE_FALSE(call.preference.contains(kLeastAlignmentOfD));
 }
 
-TEST_CASE("cuBLASLt fuses relu, gelu and the bias of each call, of D's type") {
+TEST_CASE("cuBLASLt fuses relu, gelu and an aligned bias of D's type") {
   FakeCublasLt fake;
   Problem problem = fp8_problem(Numerics::kFast);
   REQUIRE(fake.proposals(problem) == 2);
@@ -181,13 +181,9 @@ TEST_CASE("cuBLASLt fuses relu, gelu and the bias of each call, of D's type") {
   CHECK(epilogue(Activation::kRelu, Bias::kPerColumn) == 6);
   CHECK(epilogue(Activation::kGeluTanh, Bias::kPerColumn) == 36);
   CHECK(fake.last_call().operation.at(kBiasType) == kF16);
-  CHECK(fake.last_call().operation.at(kBiasPointer) != 0);  // it shows the alignment
-  const auto proposals = fake.baseline().proposals({problem, 1}, 1, &fake.why_not);
-  Arguments arguments{};
-  arguments.bias = &problem;
-  REQUIRE(proposals[0].kernel->run({}, arguments, nullptr) == 0);
-  CHECK(fake.last_call().operation.at(kBiasPointer) ==
-        static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(&problem)));
+  // The operands' bias is not aligned, whatever the matrices are.
+  CHECK(fake.last_call().operation.at(kBiasPointer) != 0);
+  CHECK(fake.last_call().operation.at(kBiasPointer) % 16 == 0);
 }
 
 TEST_CASE("The call of cublas is a proposal of its own, with B first and its own workspace") {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <type_traits>
@@ -10,76 +11,23 @@
 
 #include "kernel_templates/base/division.h"
 #include "kernel_templates/base/environment.h"
+#include "runtime/evaluation/verifier.h"
 #include "tools/baselines/baseline.h"
 #include "tools/baselines/cublaslt_library.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-using namespace cublaslt;
+using namespace cublas;
 
 // The most workspace that a proposal may use.
 constexpr std::int64_t kWorkspaceBytes = 64 << 20;
 
-enum DataTypeNumber {
-  kNoDataType = -1,
-  kR32F = 0,
-  kR64F = 1,
-  kR16F = 2,
-  kR8I = 3,
-  kR32I = 10,
-  kR16BF = 14,
-  kRE4M3 = 28,
-  kRE5M2 = 29
-};
-enum ComputeNumber { kCompute32F = 68, kCompute64F = 70, kCompute32I = 72, kComputeTf32 = 77 };
-enum OperationAttribute {
-  kTransposeA = 3,
-  kTransposeB = 4,
-  kEpilogue = 7,
-  kBiasPointer = 8,
-  kScalePointerA = 17,
-  kScalePointerB = 18,
-  kFastAccumulation = 25,
-  kBiasType = 26,
-  kScaleModeA = 31,
-  kScaleModeB = 32
-};
-// An activation with a bias has the bits of both.
-constexpr std::uint32_t kNoEpilogue = 0, kRelu = 2, kBias = 4, kGeluTanh = 32;
-enum ScaleMode { kOuterVector = 3, kVector128 = 4, kBlock128x128 = 5 };
-enum LayoutAttribute { kBatchCount = 5, kBatchStride = 6 };
-enum PreferenceAttribute {
-  kMaxWorkspaceBytes = 1,
-  kLeastAlignmentOfA = 5,
-  kLeastAlignmentOfB = 6,
-  kLeastAlignmentOfC = 7,
-  kLeastAlignmentOfD = 8
-};
-enum StatusNumber { kSuccess = 0, kNotSupported = 15 };
-constexpr int kDefaultAlgorithm = -1;  // of libcublas
+constexpr std::uint32_t kNoEpilogue = 0;
 
 int cublaslt_type(DataType type) {
-  switch (type) {
-    case DataType::kF64:
-      return kR64F;
-    case DataType::kF32:
-      return kR32F;
-    case DataType::kF16:
-      return kR16F;
-    case DataType::kBF16:
-      return kR16BF;
-    case DataType::kE4M3:
-      return kRE4M3;
-    case DataType::kE5M2:
-      return kRE5M2;
-    case DataType::kS8:
-      return kR8I;
-    case DataType::kS32:
-      return kR32I;
-    default:
-      return kNoDataType;
-  }
+  const auto* const found = std::ranges::find(kNumbersOfTypes, type, &NumberOfType::type);
+  return found == std::end(kNumbersOfTypes) ? kNoDataType : found->number;
 }
 
 int cublaslt_compute(const Problem& problem) {
@@ -95,7 +43,7 @@ int cublaslt_compute(const Problem& problem) {
 
 // Without a value if it has no such epilogue. Its bias per row is that of our columns.
 std::optional<std::uint32_t> cublaslt_epilogue(const Problem& problem) {
-  const std::uint32_t bias = problem.bias == Bias::kNone ? kNoEpilogue : kBias;
+  const std::uint32_t bias = problem.bias == Bias::kNone ? kNoEpilogue : std::uint32_t{kBias};
   if (problem.bias == Bias::kPerRow) {
     return std::nullopt;
   }
@@ -152,6 +100,7 @@ using Owned = std::unique_ptr<void, Status (*)(void*)>;
 struct Call {
   const CublasLtLibrary& library;
   Owned operation, first, second, c, d;
+  std::unique_ptr<DeviceMemory> bias;
   std::unique_ptr<DeviceMemory> first_scales, second_scales;  // of rows or blocks
   DataType scalars = DataType::kF32;
   // The product of the scales of whole inputs, which is multiplied into alpha. With pointers to
@@ -192,10 +141,6 @@ class LtProduct final : public CompiledKernel {
     const Scalar alpha = to_scalar(call_->scalars, arguments.alpha * call_->scale);
     const Scalar beta = to_scalar(call_->scalars, arguments.beta);
     const void* c = arguments.beta == 0 ? arguments.d : arguments.c;
-    if (arguments.bias != nullptr) {
-      call_->library.cublasLtMatmulDescSetAttribute(call_->operation.get(), kBiasPointer,
-                                                    &arguments.bias, sizeof arguments.bias);
-    }
     return call_->library.cublasLtMatmul(
         call_->library.handle, call_->operation.get(), &alpha, arguments.b, call_->first.get(),
         arguments.a, call_->second.get(), &beta, c, call_->c.get(), arguments.d, call_->d.get(),
@@ -283,16 +228,31 @@ Owned operation_of(const CublasLtLibrary& library, const Problem& problem, int s
   return owned;
 }
 
-// The library's heuristic expects the alignment of the pointer, which each call replaces.
+// The bias at an aligned address, as programs have it. The operands' is not aligned, which kernels
+// of the library do not support. Null if there is none.
+std::unique_ptr<DeviceMemory> copy_bias(Device& device, const VerifiedProblem& verified) {
+  const Problem& problem = verified.problem;
+  if (problem.bias == Bias::kNone) {
+    return nullptr;
+  }
+  std::vector<std::byte> elements(static_cast<std::size_t>(problem.n * size_bytes(problem.d.type)));
+  make_host_verifier(1)->fill(verified.fill_bias(elements.data()));
+  const auto bytes = static_cast<std::int64_t>(elements.size());
+  std::unique_ptr<DeviceMemory> copy = device.allocate(bytes);
+  device.copy_to_device(copy->data(), elements.data(), bytes);
+  return copy;
+}
+
 void set_epilogue(const CublasLtLibrary& library, Operation operation, const Problem& problem,
-                  const void* aligned) {
+                  const DeviceMemory* bias) {
   if (const std::uint32_t epilogue = *cublaslt_epilogue(problem); epilogue != kNoEpilogue) {
     library.cublasLtMatmulDescSetAttribute(operation, kEpilogue, &epilogue, sizeof epilogue);
   }
-  if (problem.bias != Bias::kNone) {
+  if (bias != nullptr) {
+    const void* const pointer = bias->data();
     const std::int32_t type = cublaslt_type(problem.d.type);
     library.cublasLtMatmulDescSetAttribute(operation, kBiasType, &type, sizeof type);
-    library.cublasLtMatmulDescSetAttribute(operation, kBiasPointer, &aligned, sizeof aligned);
+    library.cublasLtMatmulDescSetAttribute(operation, kBiasPointer, &pointer, sizeof pointer);
   }
 }
 
@@ -420,6 +380,7 @@ std::vector<Proposal> CublasLt::proposals(const VerifiedProblem& verified, int c
            .second = layout_of(library, problem.a, problem.m, problem.k, problem.batch),
            .c = layout_of(library, c, problem.m, problem.n, problem.batch),
            .d = layout_of(library, problem.d, problem.m, problem.n, problem.batch),
+           .bias = copy_bias(device_, verified),
            .first_scales =
                copy_scales(device_, verified.scale_b(), problem.scaling_b, problem.n, problem.k),
            .second_scales =
@@ -432,7 +393,7 @@ std::vector<Proposal> CublasLt::proposals(const VerifiedProblem& verified, int c
     *why_not = "it could not create a description of the problem";
     return proposals;
   }
-  set_epilogue(library, call->operation.get(), problem, workspace_->data());
+  set_epilogue(library, call->operation.get(), problem, call->bias.get());
   set_scales(library, call->operation.get(), kScalePointerA, kScaleModeA, problem.scaling_b,
              call->first_scales.get());
   set_scales(library, call->operation.get(), kScalePointerB, kScaleModeB, problem.scaling_a,

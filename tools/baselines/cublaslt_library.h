@@ -8,39 +8,19 @@
 #include <memory>
 #include <string>
 
+#include "runtime/front/cublas_types.h"
+
 namespace tunedgemm::internal {
-namespace cublaslt {
-
-// The types of cublasLt.h (CUDA 12 and 13) that we use, declared here so that the build needs no
-// toolkit. Handles are opaque, and enumerations are plain numbers.
-using Status = int;
-using Handle = void*;
-using Operation = void*;
-using Layout = void*;
-using Preference = void*;
-struct Algorithm {
-  std::uint64_t data[8];
-};
-struct HeuristicResult {
-  Algorithm algorithm;
-  std::size_t workspace_bytes;
-  Status state;
-  float waves;
-  int reserved[4];
-};
-
-}  // namespace cublaslt
-
 // The functions, and the libraries' handles.
 class CublasLtLibrary {
  public:
-  using Status = cublaslt::Status;
-  using Handle = cublaslt::Handle;
-  using Operation = cublaslt::Operation;
-  using Layout = cublaslt::Layout;
-  using Preference = cublaslt::Preference;
-  using Algorithm = cublaslt::Algorithm;
-  using HeuristicResult = cublaslt::HeuristicResult;
+  using Status = cublas::Status;
+  using Handle = cublas::Handle;
+  using Operation = cublas::Operation;
+  using Layout = cublas::Layout;
+  using Preference = cublas::Preference;
+  using Algorithm = cublas::Algorithm;
+  using HeuristicResult = cublas::HeuristicResult;
 
   /// Null if the library is missing or unusable; `why_not` then gets the reason.
   static std::unique_ptr<CublasLtLibrary> open(std::string* why_not);

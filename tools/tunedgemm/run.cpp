@@ -3,11 +3,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,20 +43,22 @@ std::string front_libraries() {
   throw std::runtime_error("libtunedgemm_cublas.so is in none of these folders: " + searched);
 }
 
-// "34 of 60 winners were faster than cuBLASLt 13.1.0"
+// "60 winners, of which 34 are faster than cuBLASLt 13.1.0"
 std::string winners_text(const Store& store) {
-  std::size_t compared = 0, faster = 0;
-  std::string vendor;
+  std::size_t winners = 0;
+  std::map<std::string, std::size_t> faster;
   for (const Record& record : store.winners()) {
+    ++winners;
     if (record.vendor_us > 0) {
-      ++compared;
-      vendor = record.vendor;
-      faster += record.vendor_us > record.measurement.median_us ? 1 : 0;
+      faster[record.vendor] += record.vendor_us > record.measurement.median_us ? 1 : 0;
     }
   }
-  return compared == 0 ? "no winner was compared with another library: tune-all --against"
-                       : std::to_string(faster) + " of " + counted(compared, "winner") +
-                             " were faster than " + vendor;
+  std::string text = counted(winners, "winner");
+  for (const auto& [vendor, number] : faster) {
+    text += (&number == &faster.begin()->second ? ", of which " : " and ") +
+            std::to_string(number) + " are faster than " + vendor;
+  }
+  return text + (faster.empty() ? ", none of them compared (tune-all --against)" : "");
 }
 
 // Replaces this program by the choice's. Returns only on failure.

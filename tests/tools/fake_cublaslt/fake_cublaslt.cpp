@@ -10,10 +10,7 @@
 namespace {
 
 using namespace tunedgemm::internal;
-using namespace tunedgemm::internal::cublaslt;
-
-constexpr int kScaleOfA = 17, kScaleOfB = 18, kScaleModeA = 31, kScaleModeB = 32;
-constexpr Status kNotSupported = 15;
+using namespace tunedgemm::internal::cublas;
 
 FakeCall last_call;
 
@@ -99,7 +96,8 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle, Operation operation, Layout a, Lay
   last_call.layouts = {get(a), get(b), get(c), get(d)};
   *returned = 0;
   const auto& operation_set = last_call.operation;
-  const bool has_scales = operation_set.contains(kScaleOfA) || operation_set.contains(kScaleOfB);
+  const bool has_scales =
+      operation_set.contains(kScalePointerA) || operation_set.contains(kScalePointerB);
   if (has_scales && !(operation_set.contains(kScaleModeA) && operation_set.contains(kScaleModeB))) {
     return kNotSupported;
   }
