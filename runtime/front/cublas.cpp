@@ -44,13 +44,8 @@ struct Library {
   FrontVendor vendor;
   std::size_t version_number = 0;
 
-  // `function` is one of the library's.
   explicit Library(const void* function) {
-    Dl_info info;
-    if (dladdr(function, &info) == 0) {
-      return;
-    }
-    void* const opened = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    void* const opened = library_with(function);
     if (opened == nullptr) {
       return;
     }
@@ -58,6 +53,7 @@ struct Library {
   name = reinterpret_cast<std::add_pointer_t<__VA_ARGS__>>(dlsym(opened, #name));
     TUNEDGEMM_STATE_FUNCTIONS(TUNEDGEMM_FIND)
 #undef TUNEDGEMM_FIND
+    Dl_info info;
     // libcublas depends on libcublasLt, so both have this function.
     if (cublasLtGetVersion != nullptr &&
         dladdr(reinterpret_cast<const void*>(cublasLtGetVersion), &info) != 0) {
@@ -77,40 +73,6 @@ struct Library {
     return cublasLtMatmulDescGetAttribute != nullptr &&
            cublasLtMatrixLayoutGetAttribute != nullptr && !vendor.version.empty();
   }
-};
-
-// One for each function; there are few.
-const Library& library_of(void* function) {
-  struct Known {
-    std::atomic<void*> function;
-    std::atomic<const Library*> library;
-  };
-  static std::array<Known, 64> all{};
-  for (Known& known : all) {
-    void* found = known.function.load(std::memory_order_acquire);
-    if (found == nullptr && known.function.compare_exchange_strong(found, function)) {
-      found = function;
-    }
-    if (found == function) {
-      if (known.library.load(std::memory_order_acquire) == nullptr) {
-        known.library.store(new Library(function), std::memory_order_release);
-      }
-      return *known.library.load(std::memory_order_acquire);
-    }
-  }
-  static const Library& none = *new Library(nullptr);
-  return none;
-}
-
-// A call that another function of cuBLAS makes belongs to the call of the program.
-thread_local bool is_inside = false;
-
-class Inside {
- public:
-  [[nodiscard]] Inside() { is_inside = true; }
-  ~Inside() { is_inside = false; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
 };
 
 Gpus& gpus() {
@@ -537,37 +499,30 @@ bool translate(const Library& library, const Matmul& matmul, FrontCall& call) {
 
 // ==== Calls ===================================================================================
 
-// Answers the call, or passes it on to `function`.
-template <class Function, class Call, class Pass>
-Status answer(Function* function, const Call& call, Pass pass) {
-  if (function == nullptr) {
+// Answers the call, or passes it on.
+template <class Found, class Call, class Pass>
+Status answer(const Found& next, const Call& call, Pass pass) {
+  if (next.function == nullptr) {
     return kNotInitialized;
   }
-  if (is_inside) {
-    return pass(function);
-  }
   Front& front = Front::of_process(gpus());
-  if (front.mode() == FrontMode::kOff) {
-    return pass(function);
+  if (InsideVendor::is_inside() || front.mode() == FrontMode::kOff) {
+    return pass(next.function);
   }
-  const Library& library = library_of(reinterpret_cast<void*>(function));
   FrontCall translated{};
-  const bool is_translated = translate(library, call, translated);
+  const bool is_translated = translate(next.library, call, translated);
   if (!is_translated) {
     front.note_untranslated();
   }
   FrontProduct* product = nullptr;
   bool is_served = false;
   const auto run = [&]() -> Status {
-    try {
-      is_served = is_translated && front.answer(translated, library.vendor, product);
-    } catch (const std::exception&) {  // no memory: the program must not notice
-    }
+    is_served = is_translated && front.answer(translated, next.library.vendor, product);
     if (is_served) {
       return kSuccess;
     }
-    const Inside inside;
-    return pass(function);
+    const InsideVendor inside;
+    return pass(next.function);
   };
   return front.measures_times() && is_translated
              ? gpus().timed(translated.stream, product, is_served, run)
@@ -587,7 +542,7 @@ extern "C" {
 // A function of classic cuBLAS, which has extents and leading dimensions of type `Int`.
 #define TUNEDGEMM_ANSWER(name, parameters, arguments, ...)                           \
   Status name parameters {                                                           \
-    static NextFunction<Status parameters> next(#name);                              \
+    static NextFunction<Library, Status parameters> next(#name);                     \
     const Gemm gemm{__VA_ARGS__};                                                    \
     return answer(next.of(__builtin_return_address(0)), gemm,                        \
                   [&](Status(*function) parameters) { return function arguments; }); \
@@ -669,7 +624,7 @@ Status cublasLtMatmul(Handle handle, Descriptor operation, const void* alpha, co
   using Function = Status(Handle, Descriptor, const void*, const void*, Descriptor, const void*,
                           Descriptor, const void*, const void*, Descriptor, void*, Descriptor,
                           const void*, void*, std::size_t, void*);
-  static NextFunction<Function> next("cublasLtMatmul");
+  static NextFunction<Library, Function> next("cublasLtMatmul");
   const Matmul matmul{{operation, layout_a, layout_b, layout_c, layout_d},
                       alpha,
                       a,
@@ -690,14 +645,14 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle handle, Descriptor operation, Descr
                                       int requested, void* results, int* returned) {
   using Function = Status(Handle, Descriptor, Descriptor, Descriptor, Descriptor, Descriptor, void*,
                           int, void*, int*);
-  static NextFunction<Function> next("cublasLtMatmulAlgoGetHeuristic");
-  Function* const function = next.of(__builtin_return_address(0));
-  if (function == nullptr) {
+  static NextFunction<Library, Function> next("cublasLtMatmulAlgoGetHeuristic");
+  const auto& found = next.of(__builtin_return_address(0));
+  if (found.function == nullptr) {
     return kNotInitialized;
   }
   const Status status =
-      function(handle, operation, a, b, c, d, preference, requested, results, returned);
-  if (is_inside || status != kSuccess || returned == nullptr) {
+      found.function(handle, operation, a, b, c, d, preference, requested, results, returned);
+  if (InsideVendor::is_inside() || status != kSuccess || returned == nullptr) {
     return status;
   }
   LtState& state = LtState::of_process();

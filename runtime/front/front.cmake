@@ -17,3 +17,4 @@ function(tunedgemm_front name)
 endfunction()
 
 tunedgemm_front(cublas front/cublas.cpp front/gpus.cpp)
+tunedgemm_front(blas front/cblas.cpp)

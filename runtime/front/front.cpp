@@ -128,34 +128,36 @@ Front::Front(FrontDevices& devices) : devices_(devices) {
   }
 }
 
-bool Front::answer(const FrontCall& call, const FrontVendor& vendor, FrontProduct*& product) {
-  const FrontProduct::Key key{call_key(call.problem, call.buffers), devices_.current()};
-  product = products_.find(key);
-  if (product == nullptr) [[unlikely]] {
+bool Front::answer(const FrontCall& call, const FrontVendor& vendor,
+                   FrontProduct*& product) noexcept {
+  try {
+    const FrontProduct::Key key{call_key(call.problem, call.buffers), devices_.current()};
     product = products_.find_or_add(key, kMostProducts, [&] {
       auto added = std::make_unique<FrontProduct>();
       added->key = key;
       return added;
     });
-  }
-  const std::int64_t calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (product == nullptr) [[unlikely]] {
+    const std::int64_t calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (product == nullptr) [[unlikely]] {
+      return false;
+    }
+    product->calls.fetch_add(1, std::memory_order_relaxed);
+    if (product->outcome.load(std::memory_order_acquire) == FrontOutcome::kUndecided) [[unlikely]] {
+      decide(*product, call, vendor);
+    }
+    if (calls >= kFirstWrite && (calls & (calls - 1)) == 0) [[unlikely]] {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      write_requests();
+    }
+    const tunedgemm_plan* const plan = product->plan.load(std::memory_order_acquire);
+    if (plan == nullptr || library_->tunedgemm_run(plan, &call.buffers, call.stream) != 0) {
+      return false;
+    }
+    product->served.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  } catch (const std::exception&) {  // no memory, which the program must not notice here
     return false;
   }
-  product->calls.fetch_add(1, std::memory_order_relaxed);
-  if (product->outcome.load(std::memory_order_acquire) == FrontOutcome::kUndecided) [[unlikely]] {
-    decide(*product, call, vendor);
-  }
-  if (calls >= kFirstWrite && (calls & (calls - 1)) == 0) [[unlikely]] {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    write_requests();
-  }
-  const tunedgemm_plan* const plan = product->plan.load(std::memory_order_acquire);
-  if (plan == nullptr || library_->tunedgemm_run(plan, &call.buffers, call.stream) != 0) {
-    return false;
-  }
-  product->served.fetch_add(1, std::memory_order_relaxed);
-  return true;
 }
 
 void Front::decide(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor) {

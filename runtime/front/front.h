@@ -36,7 +36,7 @@ struct FrontVendor {
   std::string tuning;   ///< the command that tunes and compares what was recorded
 };
 
-/// The devices on which calls run: GPUs, or the CPU.
+/// The devices on which calls run: GPUs, or the CPU, which needs only the first two functions.
 class FrontDevices {
  public:
   virtual ~FrontDevices() = default;
@@ -44,12 +44,27 @@ class FrontDevices {
   virtual const void* current() const noexcept = 0;
   /// Sets the device's options; false if the library cannot use the device.
   virtual bool describe_current(tunedgemm_context_options& options) const = 0;
-  /// Whether something would go wrong if memory were allocated now.
-  virtual bool is_captured(void* stream) const noexcept = 0;
+  /// Whether the stream is captured, so that nothing may be allocated.
+  virtual bool is_captured(void* /*stream*/) const noexcept { return false; }
   /// Sets the mode in which the thread works beside captures, and returns the one before.
-  virtual void exchange_capture_mode(int& mode) const noexcept = 0;
+  virtual void exchange_capture_mode(int& /*mode*/) const noexcept {}
   /// Completes the times of the products.
-  virtual void finish() = 0;
+  virtual void finish() {}
+};
+
+/// During its lifetime the thread is in a function of the other library. The calls that this makes
+/// through the dynamic linker belong to the call of the program.
+class InsideVendor {
+ public:
+  [[nodiscard]] InsideVendor() { inside_ = true; }
+  ~InsideVendor() { inside_ = false; }
+  InsideVendor(const InsideVendor&) = delete;
+  InsideVendor& operator=(const InsideVendor&) = delete;
+
+  static bool is_inside() { return inside_; }
+
+ private:
+  static inline thread_local bool inside_ = false;
 };
 
 /// During its lifetime, what this thread does breaks no capture of another thread.
@@ -111,7 +126,7 @@ class Front {
   bool measures_times() const noexcept { return measures_times_; }
   /// Launches the call, or returns false: then the caller passes it on. `product` becomes null if
   /// the process has too many.
-  bool answer(const FrontCall& call, const FrontVendor& vendor, FrontProduct*& product);
+  bool answer(const FrontCall& call, const FrontVendor& vendor, FrontProduct*& product) noexcept;
   /// Counts a call that has no translation.
   void note_untranslated() noexcept { untranslated_.fetch_add(1, std::memory_order_relaxed); }
   std::int64_t served() const;

@@ -16,6 +16,13 @@ bool is_own(const void* address) {
 
 }  // namespace
 
+void* library_with(const void* function) {
+  Dl_info info;
+  return function != nullptr && dladdr(function, &info) != 0
+             ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+             : nullptr;
+}
+
 void* find_next_function(const char* name, const void* caller) {
   Dl_info info;
   link_map* map = nullptr;

@@ -4,7 +4,7 @@
 // one of the same name. It depends on the caller: a process may have loaded two versions of cuBLAS,
 // and a library that was opened with RTLD_LOCAL is invisible to others.
 //
-// Thread-safe. Objects are static, so their destructors must do nothing.
+// Thread-safe. What it finds is never freed.
 
 #include <array>
 #include <atomic>
@@ -18,40 +18,52 @@ namespace tunedgemm::internal {
 /// function. Takes microseconds.
 void* find_next_function(const char* name, const void* caller);
 
-template <class Function>
+/// A handle of the loaded library that has the function, for dlsym; null if there is none.
+void* library_with(const void* function);
+
+/// Constructs a Library from an address in it.
+template <class Library, class Function>
 class NextFunction {
  public:
+  struct Found {
+    Function* function;  ///< null if there is none
+    Library library;
+  };
+
   explicit constexpr NextFunction(const char* name) : name_(name) {}
 
-  /// Null if there is none. After the first call from a place in the code, takes nanoseconds.
-  Function* of(const void* caller) {
+  /// After the first call from a place in the code, takes nanoseconds.
+  const Found& of(const void* caller) {
     const auto hash = reinterpret_cast<std::uintptr_t>(caller) * 0x9e3779b97f4a7c15U >> 32;
     for (std::size_t probe = 0; probe < kCallers; ++probe) {
       Known& known = known_[(hash + probe) % kCallers];
-      const void* found = known.caller.load(std::memory_order_relaxed);
-      if (found == nullptr && !known.caller.compare_exchange_strong(found, caller)) {
+      const void* claimed = nullptr;
+      if (known.caller.load(std::memory_order_relaxed) != caller &&
+          !known.caller.compare_exchange_strong(claimed, caller) && claimed != caller) {
         continue;
       }
-      if (found == caller) {
-        if (Function* const function = known.function.load(std::memory_order_acquire)) {
-          return function;
-        }
-      } else if (found != nullptr) {
-        continue;
+      const Found* found = known.found.load(std::memory_order_acquire);
+      if (found == nullptr) {
+        found = find(caller);
+        known.found.store(found, std::memory_order_release);
       }
-      auto* const function = reinterpret_cast<Function*>(find_next_function(name_, caller));
-      known.function.store(function, std::memory_order_release);
-      return function;
+      return *found;
     }
-    return reinterpret_cast<Function*>(find_next_function(name_, caller));
+    return *find(caller);
   }
 
  private:
-  static constexpr std::size_t kCallers = 128;
+  static constexpr std::size_t kCallers = 256;
   struct Known {
     std::atomic<const void*> caller;
-    std::atomic<Function*> function;
+    std::atomic<const Found*> found;
   };
+
+  const Found* find(const void* caller) const {
+    void* const function = find_next_function(name_, caller);
+    return new Found{reinterpret_cast<Function*>(function), Library(function)};
+  }
+
   const char* name_;
   std::array<Known, kCallers> known_{};
 };

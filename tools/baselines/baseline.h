@@ -54,7 +54,8 @@ std::unique_ptr<Baseline> open_baseline(Device& device, std::string* why_not);
 /// no fp8, and updates C in place.
 std::unique_ptr<Baseline> open_cublaslt(Device& device, std::string* why_not);
 
-/// Supports f32 and f64 without bias and activation. Uses the given number of threads. OpenBLAS
+/// Opens $TUNEDGEMM_OPENBLAS, or else libopenblas.so.0. Supports f32 and f64 without bias and
+/// activation. Uses the given number of threads. OpenBLAS
 /// picks its kernels when it is loaded, by $OPENBLAS_CORETYPE or by the CPU that it detects.
 std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not);
 

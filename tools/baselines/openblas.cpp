@@ -4,25 +4,29 @@
 
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "kernel_templates/base/environment.h"
+#include "runtime/front/openblas_names.h"
 #include "tools/baselines/baseline.h"
 
 namespace tunedgemm::internal {
 namespace {
 
-// CBLAS's cblas_?gemm.
+// CBLAS's cblas_?gemm. Libraries with extents of 32 bits read the lower halves of these arguments:
+// each has a register, or a place of 64 bits, of its own.
 template <class Element>
-using Gemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k,
-                      Element alpha, const Element* a, int lda, const Element* b, int ldb,
-                      Element beta, Element* c, int ldc);
+using Gemm = void (*)(int order, int transpose_a, int transpose_b, std::int64_t m, std::int64_t n,
+                      std::int64_t k, Element alpha, const Element* a, std::int64_t lda,
+                      const Element* b, std::int64_t ldb, Element beta, Element* c,
+                      std::int64_t ldc);
 
 // The library is never closed, because its threads would crash.
 struct Library {
   Gemm<float> sgemm = nullptr;
   Gemm<double> dgemm = nullptr;
-  char* (*core)() = nullptr;
-  char* (*config)() = nullptr;
+  OpenBlasNames names;
 };
 
 constexpr int kRowMajor = 101, kNotTransposed = 111, kTransposed = 112;
@@ -33,17 +37,16 @@ class Product final : public CompiledKernel {
   Product(Gemm<Element> gemm, const Problem& problem) : gemm_(gemm), problem_(problem) {}
 
   int run(const Launch&, const Arguments& arguments, StreamHandle) const noexcept override {
-    const auto to_int = [](long long extent) { return static_cast<int>(extent); };
     const auto* a = static_cast<const Element*>(arguments.a);
     const auto* b = static_cast<const Element*>(arguments.b);
     auto* d = static_cast<Element*>(arguments.d);
     for (long long index = 0; index < arguments.batch; ++index) {
-      gemm_(kRowMajor, transposed(problem_.a), transposed(problem_.b), to_int(arguments.m),
-            to_int(arguments.n), to_int(arguments.k), static_cast<Element>(arguments.alpha),
-            a + index * arguments.batch_stride_a, to_int(arguments.lda),
-            b + index * arguments.batch_stride_b, to_int(arguments.ldb),
+      gemm_(kRowMajor, transposed(problem_.a), transposed(problem_.b), arguments.m, arguments.n,
+            arguments.k, static_cast<Element>(arguments.alpha),
+            a + index * arguments.batch_stride_a, arguments.lda,
+            b + index * arguments.batch_stride_b, arguments.ldb,
             static_cast<Element>(arguments.beta), d + index * arguments.batch_stride_d,
-            to_int(arguments.ldd));
+            arguments.ldd);
     }
     return 0;
   }
@@ -56,12 +59,6 @@ class Product final : public CompiledKernel {
   Gemm<Element> gemm_;
   Problem problem_;
 };
-
-template <class Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 std::string why_not_openblas(const Problem& problem) {
   if (problem.group_kind != GroupKind::kNone) {
@@ -93,20 +90,13 @@ class OpenBlas final : public Baseline {
   explicit OpenBlas(const Library& library) : library_(library) {}
 
   std::string name() const override { return "OpenBLAS"; }
-  std::string version() const override;
+  std::string version() const override { return library_.names.version(); }
   std::vector<Proposal> proposals(const VerifiedProblem& verified, int count,
                                   std::string* why_not) override;
 
  private:
   Library library_;
 };
-
-// "0.3.21, Haswell"
-std::string OpenBlas::version() const {
-  const std::string config = library_.config();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
-  const std::size_t begin = config.find(' ') + 1;
-  return config.substr(begin, config.find(' ', begin) - begin) + ", " + library_.core();
-}
 
 std::vector<Proposal> OpenBlas::proposals(const VerifiedProblem& verified, int count,
                                           std::string* why_not) {
@@ -133,21 +123,26 @@ std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not) {
   // for 2^16 cycles, about 30 microseconds, as long as our threads.
   constexpr int kUnlessSet = 0;
   setenv("OPENBLAS_THREAD_TIMEOUT", "16", kUnlessSet);
-  void* const handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  const std::string named = environment("TUNEDGEMM_OPENBLAS");
+  const std::string path = named.empty() ? "libopenblas.so.0" : named;
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    *why_not = "libopenblas.so.0 cannot be opened; install libopenblas0-pthread";
+    *why_not = path + " cannot be opened; install libopenblas0-pthread";
     return nullptr;
   }
   Library library;
-  void (*set_threads)(int) = nullptr;
-  if (!find(handle, "cblas_sgemm", library.sgemm) || !find(handle, "cblas_dgemm", library.dgemm) ||
-      !find(handle, "openblas_get_corename", library.core) ||
-      !find(handle, "openblas_get_config", library.config) ||
-      !find(handle, "openblas_set_num_threads", set_threads)) {
-    *why_not = "libopenblas.so.0 lacks a function of OpenBLAS; is it another library?";
+  OpenBlasNames& names = library.names;
+  const auto find = [&](const std::string& name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+        dlsym(handle, (names.prefix + name + names.suffix).c_str()));
+    return function != nullptr;
+  };
+  if (!find_openblas(handle, names) || !find("cblas_sgemm", library.sgemm) ||
+      !find("cblas_dgemm", library.dgemm)) {
+    *why_not = path + " lacks a function of OpenBLAS; is it another library?";
     return nullptr;
   }
-  set_threads(threads);
+  names.set_threads(threads);
   return std::make_unique<OpenBlas>(library);
 }
 

@@ -36,7 +36,8 @@ std::string front_libraries() {
   for (const std::filesystem::path& folder :
        {bin / ".." / TUNEDGEMM_LIBRARY_FOLDER, bin, bin / "../runtime"}) {
     if (std::filesystem::exists(folder / "libtunedgemm_cublas.so")) {
-      return std::filesystem::canonical(folder / "libtunedgemm_cublas.so").string();
+      const std::string found = std::filesystem::canonical(folder).string();
+      return found + "/libtunedgemm_cublas.so:" + found + "/libtunedgemm_blas.so";
     }
     searched += (searched.empty() ? "" : ", ") + folder.lexically_normal().string();
   }
