@@ -49,6 +49,8 @@ class Cpu final : public FrontDevices {
     options.host_threads = threads_;
     return threads_ > 0;
   }
+  // Our threads sleep when they have waited for 30 us, and those of OpenBLAS for milliseconds.
+  double pause_us() const noexcept override { return threads_ > 1 ? 50 : 0; }
 
  private:
   static inline thread_local int threads_ = 0;  // with which the library would compute the call

@@ -1,6 +1,17 @@
 # Libraries that programs preload. They are loaded into every process that such a program starts, so
 # they need nothing but the C library, and open libtunedgemm, which lies beside them, when the first
-# product is asked for.
+# product is asked for. The Python package, which is linked to the static library, has a copy.
+set(front_library tunedgemm)
+if(NOT BUILD_SHARED_LIBS)
+  set(front_library tunedgemm_of_fronts)
+  add_library(tunedgemm_of_fronts MODULE $<TARGET_OBJECTS:tunedgemm_kernels> $<TARGET_OBJECTS:tunedgemm_cache>
+              $<TARGET_OBJECTS:tunedgemm_tuner> $<TARGET_OBJECTS:tunedgemm_runtime>)
+  target_link_libraries(tunedgemm_of_fronts PRIVATE tunedgemm_log tunedgemm_sqlite Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_options(tunedgemm_of_fronts PRIVATE
+                      -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/package/exports.map)
+  set_target_properties(tunedgemm_of_fronts PROPERTIES OUTPUT_NAME tunedgemm
+                        SUFFIX .so.${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE CXX)
+endif()
 function(tunedgemm_front name)
   add_library(tunedgemm_${name} MODULE front/front.cpp front/next_function.cpp ${ARGN}
               ${PROJECT_SOURCE_DIR}/kernel_templates/base/environment.cpp)
@@ -12,8 +23,10 @@ function(tunedgemm_front name)
                       -Wl,--version-script=${exports})
   set_target_properties(tunedgemm_${name} PROPERTIES LINK_DEPENDS ${exports} BUILD_RPATH_USE_ORIGIN ON
                         BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
-  add_dependencies(tunedgemm_${name} tunedgemm)
-  install(TARGETS tunedgemm_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  add_dependencies(tunedgemm_${name} ${front_library})
+  if(BUILD_SHARED_LIBS)
+    install(TARGETS tunedgemm_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  endif()
 endfunction()
 
 tunedgemm_front(cublas front/cublas.cpp front/gpus.cpp)

@@ -198,7 +198,7 @@ FrontOutcome Front::outcome_of(FrontProduct& product, const FrontCall& call,
   if (vendor.version != info.vendor) {
     return FrontOutcome::kNotCompared;
   }
-  if (!(info.vendor_us >= kLeastSpeedup * info.median_us)) {
+  if (!(info.vendor_us >= kLeastSpeedup * info.median_us + devices_.pause_us())) {
     return FrontOutcome::kNotFaster;
   }
   product.plan.store(plan, std::memory_order_release);

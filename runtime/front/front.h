@@ -44,6 +44,8 @@ class FrontDevices {
   virtual const void* current() const noexcept = 0;
   /// Sets the device's options; false if the library cannot use the device.
   virtual bool describe_current(tunedgemm_context_options& options) const = 0;
+  /// The time that a call may take longer than it was measured, because it comes after a pause.
+  virtual double pause_us() const noexcept { return 0; }
   /// Whether the stream is captured, so that nothing may be allocated.
   virtual bool is_captured(void* /*stream*/) const noexcept { return false; }
   /// Sets the mode in which the thread works beside captures, and returns the one before.

@@ -36,7 +36,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "g++ | c++-compiler")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libtunedgemm${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
-set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS "g++ | c++-compiler, python3-matplotlib")
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS "g++ | c++-compiler, libtunedgemm${PROJECT_VERSION_MAJOR}, python3-matplotlib")
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_PACKAGE_CONTACT "libtunedgemm maintainers <maintainers@tunedgemm.invalid>")

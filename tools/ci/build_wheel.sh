@@ -56,5 +56,7 @@ assert row["failure"] == "", row
 assert (tunedgemm.matmul(ones, ones) == 8).all()
 assert len(tunedgemm.cache.best()) == 1
 END
+  bin/tunedgemm record -- bin/python -c 'import numpy; a = numpy.ones((9, 8)); a @ a.T[:, :7]' 2>&1 |
+    grep " of OpenBLAS .* recorded"
 )
 echo "$wheel: $(stat --format=%s "$wheel") bytes"
