@@ -36,8 +36,8 @@ class AddOnlyMap {
     const std::scoped_lock lock(adding_);
     return add_locked(std::move(value));
   }
-  /// The value of the key; if there is none, adds that of make(), or returns null if the map already
-  /// has `most` values.
+  /// The value of the key; if there is none, adds that of make(), or returns null if the map has
+  /// `most` values.
   template <class Make>
   Value* find_or_add(const Key& key, std::size_t most, Make make) {
     if (Value* const known = find(key)) {

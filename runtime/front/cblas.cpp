@@ -37,23 +37,23 @@ struct Library {
   }
 };
 
+// With how many the other library would compute the thread's call; 0: unknown.
+thread_local int threads_of_call = 0;
+
 // A number of threads is a device: kernels are tuned for it.
 class Cpu final : public FrontDevices {
  public:
-  static void set_threads(int threads) { threads_ = threads; }
   const void* current() const noexcept override {
-    return reinterpret_cast<const void*>(std::intptr_t{threads_});
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): only compared
+    return reinterpret_cast<const void*>(std::intptr_t{threads_of_call});
   }
   bool describe_current(tunedgemm_context_options& options) const override {
     options.backend = TUNEDGEMM_BACKEND_HOST;
-    options.host_threads = threads_;
-    return threads_ > 0;
+    options.host_threads = threads_of_call;
+    return threads_of_call > 0;
   }
   // Our threads sleep when they have waited for 30 us, and those of OpenBLAS for milliseconds.
-  double pause_us() const noexcept override { return threads_ > 1 ? 50 : 0; }
-
- private:
-  static inline thread_local int threads_ = 0;  // with which the library would compute the call
+  double pause_us() const noexcept override { return threads_of_call > 1 ? 50 : 0; }
 };
 
 template <class Element>
@@ -100,7 +100,7 @@ void answer(const Found& next, const Gemm<Element>& gemm, Pass pass) {
   static Cpu& cpu = *new Cpu;  // calls may come during exit
   Front& front = Front::of_process(cpu);
   if (!InsideVendor::is_inside() && front.mode() != FrontMode::kOff) {
-    Cpu::set_threads(next.library.threads == nullptr ? 0 : next.library.threads());
+    threads_of_call = next.library.threads == nullptr ? 0 : next.library.threads();
     FrontProduct* product = nullptr;
     if (gemm.m < 1 || gemm.n < 1 || gemm.k < 1) {
       front.note_untranslated();
@@ -124,6 +124,7 @@ bool is_transposed(const char* transpose) {
 using namespace tunedgemm::internal;
 
 // NOLINTBEGIN(readability-identifier-naming): names of BLAS
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -201,4 +202,5 @@ TUNEDGEMM_FORTRAN(scipy_dgemm_64_, std::int64_t, double)
 
 }  // extern "C"
 #pragma GCC visibility pop
+// NOLINTEND(bugprone-macro-parentheses)
 // NOLINTEND(readability-identifier-naming)

@@ -107,19 +107,15 @@ bool has_other_arithmetic(tunedgemm_numerics numerics, tunedgemm_type type) {
 std::optional<tunedgemm_numerics> numerics_of(int compute, int math_mode, tunedgemm_type type) {
   const int math = math_mode & ~kNoReducedReduction;
   const bool is_f32 = type == TUNEDGEMM_TYPE_F32;
-  std::optional<tunedgemm_numerics> numerics;
-  if (compute == kCompute32F && is_f32 && math == kTf32Math) {
-    numerics = TUNEDGEMM_NUMERICS_TF32;
-  } else if (compute == kCompute32F &&
-             (math == kDefaultMath || (!is_f32 && math != kPedanticMath))) {
-    numerics = TUNEDGEMM_NUMERICS_DEFAULT;
-  } else if (compute == kComputeTf32 && is_f32) {
-    numerics = TUNEDGEMM_NUMERICS_TF32;
-  } else if ((compute == kCompute64F && type == TUNEDGEMM_TYPE_F64 && math == kDefaultMath) ||
-             (compute == kCompute32I && type == TUNEDGEMM_TYPE_S8)) {
-    numerics = TUNEDGEMM_NUMERICS_DEFAULT;
-  }
-  return numerics && has_other_arithmetic(*numerics, type) ? std::nullopt : numerics;
+  const bool is_tf32 =
+      is_f32 && (compute == kComputeTf32 || (compute == kCompute32F && math == kTf32Math));
+  const bool is_default =
+      (compute == kCompute32F && (math == kDefaultMath || (!is_f32 && math != kPedanticMath))) ||
+      (compute == kCompute64F && math == kDefaultMath && type == TUNEDGEMM_TYPE_F64) ||
+      (compute == kCompute32I && type == TUNEDGEMM_TYPE_S8);
+  const auto numerics = is_tf32 ? TUNEDGEMM_NUMERICS_TF32 : TUNEDGEMM_NUMERICS_DEFAULT;
+  return (is_tf32 || is_default) && !has_other_arithmetic(numerics, type) ? std::optional(numerics)
+                                                                          : std::nullopt;
 }
 
 // The type of alpha and beta.
@@ -225,7 +221,7 @@ bool translate(const Library& library, const Gemm& gemm, FrontCall& call) {
 // proposal may time them, and must then get the algorithm that it names.
 struct ProposedAlgorithm {
   struct Key : Algorithm {
-    friend std::uint64_t hash(const Key& key) noexcept { return hash_words(key.words); }
+    friend std::uint64_t hash(const Key& of) noexcept { return hash_words(of.words); }
   } key;
   std::atomic<bool> is_only_proposal{true};
 };

@@ -68,6 +68,7 @@ constexpr std::int64_t kFirstWrite = 64;
 tunedgemm_buffers buffers_of(const CallKey& key) {
   const auto pointer = [&](int matrix) {
     const std::uintptr_t alignment = key.alignments >> (8 * matrix) & 0xff;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
     return reinterpret_cast<void*>(alignment * static_cast<std::uintptr_t>(2 * matrix + 1));
   };
   const Problem problem = written_problem(key);

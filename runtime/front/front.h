@@ -108,8 +108,8 @@ struct FrontProduct {
     const void* device;
 
     friend bool operator==(const Key&, const Key&) = default;
-    friend std::uint64_t hash(const Key& key) noexcept {
-      return hash(key.call) + (reinterpret_cast<std::uintptr_t>(key.device) >> 4);
+    friend std::uint64_t hash(const Key& of) noexcept {
+      return hash(of.call) + (reinterpret_cast<std::uintptr_t>(of.device) >> 4);
     }
   } key;
   std::atomic<FrontOutcome> outcome{FrontOutcome::kUndecided};

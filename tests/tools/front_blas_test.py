@@ -56,7 +56,10 @@ class FrontBlas(unittest.TestCase):
         program = pathlib.Path(folder.name) / "program.py"
         program.write_text(PROGRAM)
         self.program = [sys.executable, str(program)]
-        self.environment = dict(os.environ, TUNEDGEMM_CACHE=str(self.cache), OPENBLAS_NUM_THREADS="1")
+        self.environment = os.environ | {
+            "TUNEDGEMM_CACHE": str(self.cache),
+            "OPENBLAS_NUM_THREADS": "1",
+        }
 
     def run_all(self, command, **variables):
         result = subprocess.run(

@@ -36,10 +36,13 @@ std::string front_libraries() {
   for (const std::filesystem::path& folder :
        {bin / ".." / TUNEDGEMM_LIBRARY_FOLDER, bin, bin / "../runtime"}) {
     if (std::filesystem::exists(folder / "libtunedgemm_cublas.so")) {
-      const std::string found = std::filesystem::canonical(folder).string();
-      return found + "/libtunedgemm_cublas.so:" + found + "/libtunedgemm_blas.so";
+      const std::filesystem::path found = std::filesystem::canonical(folder);
+      return (found / "libtunedgemm_cublas.so")
+          .string()
+          .append(":")
+          .append(found / "libtunedgemm_blas.so");
     }
-    searched += (searched.empty() ? "" : ", ") + folder.lexically_normal().string();
+    searched.append(searched.empty() ? "" : ", ").append(folder.lexically_normal());
   }
   throw std::runtime_error("libtunedgemm_cublas.so is in none of these folders: " + searched);
 }

@@ -436,7 +436,7 @@ tunedgemm_status tunedgemm_context_announce(tunedgemm_context* context,
                                             const tunedgemm_plan_options* options);
 
 /** Experimental. Adds calls that the program made by other means to the requests of problems, for
- * `tune-all --from-requests`, and writes them to the cache. `problems` are of equal struct_size, and
+ * `tune-all --from-requests`, and writes them to the cache. `problems` are of equal struct_size;
  * so are `buffers`, one for each problem, as for tunedgemm_plan_create(). Invalid problems are left
  * out; the first failure is returned. */
 tunedgemm_status tunedgemm_context_request(tunedgemm_context* context,
