@@ -274,26 +274,27 @@ void Front::finish() {
 
 std::string Front::summary() const {
   std::map<FrontOutcome, std::int64_t> passed;
-  std::int64_t products = 0, served = 0, nanoseconds = 0, served_nanoseconds = 0;
+  std::int64_t recorded = 0, served = 0, nanoseconds = 0, served_nanoseconds = 0;
   products_.for_each([&](const FrontProduct& product) {
-    ++products;
+    const FrontOutcome outcome = product.outcome.load();
+    recorded += outcome == FrontOutcome::kUnsupported ? 0 : 1;
     served += product.served.load();
     nanoseconds += product.nanoseconds.load();
     served_nanoseconds += product.served_nanoseconds.load();
-    passed[product.outcome.load()] += product.calls.load() - product.served.load();
+    passed[outcome] += product.calls.load() - product.served.load();
   });
   const std::int64_t untranslated = untranslated_.load();
-  const std::string calls = counted(calls_.load() + untranslated, "call");
+  const std::string calls =
+      counted(calls_.load() + untranslated, "call") + " of " + vendor_.version;
   std::string text = "tunedgemm: ";
   if (mode_ == FrontMode::kRecord) {
-    text += counted(products, "product") + " of " + vendor_.version + " recorded in " + calls +
-            ", " + std::to_string(untranslated) + " of kinds that this library does not answer";
-    text += measures_times_ ? "; GEMM time " + std::to_string(nanoseconds / 1000) + " us" : "";
-    return text + (why_no_library_.empty() ? "; next: " + vendor_.tuning : "; " + why_no_library_);
+    text += counted(recorded, "product") + " recorded in " + calls;
+    text += measures_times_ ? " (" + std::to_string(nanoseconds / 1000) + " us)" : "";
+  } else {
+    text += std::to_string(served) + " of " + calls + " served";
+    text +=
+        measures_times_ ? " (" + percent(served_nanoseconds, nanoseconds) + " of their time)" : "";
   }
-  text += std::to_string(served) + " of " + calls + " of " + vendor_.version + " served";
-  text +=
-      measures_times_ ? " (" + percent(served_nanoseconds, nanoseconds) + " of their time)" : "";
   const std::pair<FrontOutcome, const char*> reasons[] = {
       {FrontOutcome::kNotTuned, "not tuned"},
       {FrontOutcome::kNotCompared, "not compared with this version"},
@@ -306,15 +307,14 @@ std::string Front::summary() const {
       text += ", " + std::to_string(passed[outcome]) + " " + reason;
     }
   }
-  if (untranslated > 0) {
-    text += ", " + std::to_string(untranslated) + " of other kinds";
-  }
+  text += untranslated > 0 ? ", " + std::to_string(untranslated) + " of other kinds" : "";
+  const bool has_next = passed[FrontOutcome::kRecorded] > 0 ||
+                        passed[FrontOutcome::kNotTuned] > 0 ||
+                        passed[FrontOutcome::kNotCompared] > 0;
   if (!why_no_library_.empty()) {
     return text + "; " + why_no_library_;
   }
-  const bool has_next =
-      passed[FrontOutcome::kNotTuned] > 0 || passed[FrontOutcome::kNotCompared] > 0;
-  return text + (has_next ? "; next: " + vendor_.tuning : "");
+  return has_next ? text + "; next: " + vendor_.tuning : text;
 }
 
 }  // namespace tunedgemm::internal
