@@ -58,15 +58,15 @@ class FrontDevices {
 /// through the dynamic linker belong to the call of the program.
 class InsideVendor {
  public:
-  [[nodiscard]] InsideVendor() { inside_ = true; }
-  ~InsideVendor() { inside_ = false; }
+  [[nodiscard]] InsideVendor() { inside = true; }
+  ~InsideVendor() { inside = false; }
   InsideVendor(const InsideVendor&) = delete;
   InsideVendor& operator=(const InsideVendor&) = delete;
 
-  static bool is_inside() { return inside_; }
+  static bool is_inside() { return inside; }
 
  private:
-  static inline thread_local bool inside_ = false;
+  static inline thread_local bool inside = false;
 };
 
 /// During its lifetime, what this thread does breaks no capture of another thread.
