@@ -22,3 +22,4 @@ fi
 build_python_package
 LD_LIBRARY_PATH=$PWD/build/test/runtime PYTHONPATH=$PWD/$python_package \
   "$python_venv/bin/pytest" --quiet -p no:cacheprovider -n 2 --dist loadfile runtime/python/tests
+"$python_venv/bin/python" tests/tools/front_blas_test.py build/test/tools build/test/runtime
