@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <string>
-#include <type_traits>
 
 namespace tunedgemm::internal {
 
@@ -17,6 +16,13 @@ struct OpenBlasNames {
   void (*set_threads)(int) = nullptr;
   char* (*config)() = nullptr;  ///< "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
   char* (*core)() = nullptr;
+
+  /// Sets the function of this name in the library of the handle; false if there is none.
+  template <class Function>
+  bool find(void* library, const std::string& name, Function& function) const {
+    function = reinterpret_cast<Function>(dlsym(library, (prefix + name + suffix).c_str()));
+    return function != nullptr;
+  }
 
   /// "0.3.21, Haswell"
   std::string version() const {
@@ -28,17 +34,13 @@ struct OpenBlasNames {
 
 /// False if the library of this handle, with those that it depends on, is no OpenBLAS.
 inline bool find_openblas(void* library, OpenBlasNames& names) {
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-        dlsym(library, (names.prefix + name + names.suffix).c_str()));
-    return function != nullptr;
-  };
   for (const char* prefix : {"", "scipy_"}) {
     for (const char* suffix : {"", "64_"}) {
       names.prefix = prefix, names.suffix = suffix;
-      if (find("openblas_get_num_threads", names.threads) &&
-          find("openblas_set_num_threads", names.set_threads) &&
-          find("openblas_get_config", names.config) && find("openblas_get_corename", names.core)) {
+      if (names.find(library, "openblas_get_num_threads", names.threads) &&
+          names.find(library, "openblas_set_num_threads", names.set_threads) &&
+          names.find(library, "openblas_get_config", names.config) &&
+          names.find(library, "openblas_get_corename", names.core)) {
         return true;
       }
     }

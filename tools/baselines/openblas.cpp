@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "kernel_templates/base/environment.h"
@@ -132,13 +131,8 @@ std::unique_ptr<Baseline> open_openblas(int threads, std::string* why_not) {
   }
   Library library;
   OpenBlasNames& names = library.names;
-  const auto find = [&](const std::string& name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-        dlsym(handle, (names.prefix + name + names.suffix).c_str()));
-    return function != nullptr;
-  };
-  if (!find_openblas(handle, names) || !find("cblas_sgemm", library.sgemm) ||
-      !find("cblas_dgemm", library.dgemm)) {
+  if (!find_openblas(handle, names) || !names.find(handle, "cblas_sgemm", library.sgemm) ||
+      !names.find(handle, "cblas_dgemm", library.dgemm)) {
     *why_not = path + " lacks a function of OpenBLAS; is it another library?";
     return nullptr;
   }
