@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "kernel_templates/base/division.h"
 #include "kernel_templates/base/environment.h"
 #include "runtime/front/cublas_types.h"
 #include "runtime/front/front.h"
@@ -58,9 +59,7 @@ struct Library {
     if (cublasLtGetVersion != nullptr &&
         dladdr(reinterpret_cast<const void*>(cublasLtGetVersion), &info) != 0) {
       version_number = cublasLtGetVersion();
-      vendor.version = "cuBLASLt " + std::to_string(version_number / 10000) + "." +
-                       std::to_string(version_number / 100 % 100) + "." +
-                       std::to_string(version_number % 100);
+      vendor.version = "cuBLASLt " + version_text(version_number);
       vendor.tuning = "TUNEDGEMM_CUBLASLT=" + std::string(info.dli_fname) +
                       " tune-all --from-requests --against cublas";
     }
@@ -144,7 +143,7 @@ std::int64_t stride_of_input(std::int64_t stride) {
   return stride == 0 ? TUNEDGEMM_BROADCAST : stride;
 }
 
-// Sets what a batch has more than one product.
+// Sets the batch and its strides; false if the library cannot compute it.
 bool set_batch(tunedgemm_problem& problem, std::int64_t batch, std::int64_t stride_a,
                std::int64_t stride_b, std::int64_t stride_c, std::int64_t stride_d) {
   problem.batch = batch;
@@ -248,40 +247,31 @@ struct DescriptorBytes {
   friend std::uint64_t hash(const DescriptorBytes& key) noexcept { return hash_words(key.words); }
 };
 
-// What the descriptors say. To ask the library for it takes a microsecond, so it is kept.
-struct Translation {
-  DescriptorBytes key;
+// What the descriptors say.
+struct DescribedCall {
   bool is_answered = false;
   int scalar_type = kR32F;
   FrontCall call{};  ///< without the matrices
 };
 
-// Reads attributes. An attribute that the library's version does not have keeps its default.
-class AttributeReader {
- public:
-  explicit AttributeReader(const Library& library) : library_(library) {}
+// To ask the library for it takes a microsecond, so it is kept.
+struct KnownCall {
+  DescriptorBytes key;
+  DescribedCall described;
+};
+
+// The attributes of one descriptor. One that the library's version does not have keeps its default.
+struct Attributes {
+  Status (*get)(Descriptor, int which, void* value, std::size_t bytes, std::size_t* written);
+  Descriptor descriptor;
 
   template <class Value>
-  Value of_operation(Descriptor descriptor, int which, Value unless_known) const {
+  Value at(int which, Value unless_known) const {
     std::size_t written = 0;
     Value value = unless_known;
-    return library_.cublasLtMatmulDescGetAttribute(descriptor, which, &value, sizeof value,
-                                                   &written) == kSuccess
-               ? value
-               : unless_known;
+    return get(descriptor, which, &value, sizeof value, &written) == kSuccess ? value
+                                                                              : unless_known;
   }
-  template <class Value>
-  Value of_layout(Descriptor descriptor, int which, Value unless_known) const {
-    std::size_t written = 0;
-    Value value = unless_known;
-    return library_.cublasLtMatrixLayoutGetAttribute(descriptor, which, &value, sizeof value,
-                                                     &written) == kSuccess
-               ? value
-               : unless_known;
-  }
-
- private:
-  const Library& library_;
 };
 
 struct Layout {
@@ -289,16 +279,19 @@ struct Layout {
   std::int64_t rows, columns, leading_dimension, batch, stride;
   bool is_plain;  ///< column-major, not of planes or pointers
 
-  Layout(const AttributeReader& read, Descriptor layout)
-      : type(type_of(read.of_layout(layout, kType, -1))),
-        rows(read.of_layout<std::int64_t>(layout, kRows, 0)),
-        columns(read.of_layout<std::int64_t>(layout, kColumns, 0)),
-        leading_dimension(read.of_layout<std::int64_t>(layout, kLeadingDimension, 0)),
-        batch(read.of_layout<std::int32_t>(layout, kBatchCount, 1)),
-        stride(read.of_layout<std::int64_t>(layout, kBatchStride, 0)),
-        is_plain(read.of_layout<std::int32_t>(layout, kOrder, 0) == 0 &&
-                 read.of_layout<std::int64_t>(layout, kPlaneOffset, 0) == 0 &&
-                 read.of_layout<std::int32_t>(layout, kBatchMode, 0) == 0) {}
+  Layout(const Library& library, Descriptor layout)
+      : Layout(Attributes{library.cublasLtMatrixLayoutGetAttribute, layout}) {}
+
+ private:
+  explicit Layout(const Attributes& of)
+      : type(type_of(of.at(kType, -1))),
+        rows(of.at<std::int64_t>(kRows, 0)),
+        columns(of.at<std::int64_t>(kColumns, 0)),
+        leading_dimension(of.at<std::int64_t>(kLeadingDimension, 0)),
+        batch(of.at<std::int32_t>(kBatchCount, 1)),
+        stride(of.at<std::int64_t>(kBatchStride, 0)),
+        is_plain(of.at<std::int32_t>(kOrder, 0) == 0 && of.at<std::int64_t>(kPlaneOffset, 0) == 0 &&
+                 of.at<std::int32_t>(kBatchMode, 0) == 0) {}
 };
 
 // The scales of an input with `extent` rows of op(A), or columns of op(B).
@@ -316,16 +309,16 @@ bool set_scales(int mode, std::int64_t extent, std::int64_t k, tunedgemm_scaling
       return true;
     case kBlock128x128:  // blocks along K are neighbours, padded to a multiple of four
       scaling = TUNEDGEMM_SCALING_BLOCK_128X128;
-      stride = ((k + 127) / 128 + 3) / 4 * 4, k_stride = 1;
+      stride = round_up(ceil_divide(k, kScaledDepth), 4), k_stride = 1;
       return true;
     default:
       return false;
   }
 }
 
-bool read_epilogue(const AttributeReader& read, Descriptor operation, FrontCall& call) {
+bool read_epilogue(const Attributes& operation, FrontCall& call) {
   tunedgemm_problem& problem = call.problem;
-  const auto epilogue = read.of_operation<std::int32_t>(operation, kEpilogue, kDefaultEpilogue);
+  const auto epilogue = operation.at<std::int32_t>(kEpilogue, kDefaultEpilogue);
   const bool has_bias = (epilogue & kBias) != 0;
   switch (epilogue & ~kBias) {
     case 0:
@@ -342,26 +335,23 @@ bool read_epilogue(const AttributeReader& read, Descriptor operation, FrontCall&
   }
   if (has_bias) {
     // By default its type is that of D, but bf16 for f32 from fp8.
-    const auto type = read.of_operation<std::int32_t>(operation, kBiasType, -1);
+    const auto type = operation.at<std::int32_t>(kBiasType, -1);
     const bool is_default =
         type == -1 && !(is_fp8(problem.type_a) && problem.type_d == TUNEDGEMM_TYPE_F32);
     problem.bias = TUNEDGEMM_BIAS_PER_ROW;
-    call.buffers.bias = read.of_operation<const void*>(operation, kBiasPointer, nullptr);
+    call.buffers.bias = operation.at<const void*>(kBiasPointer, nullptr);
     return (is_default || type_of(type) == problem.type_d) && call.buffers.bias != nullptr &&
-           read.of_operation<std::int64_t>(operation, kBiasBatchStride, 0) == 0;
+           operation.at<std::int64_t>(kBiasBatchStride, 0) == 0;
   }
   return true;
 }
 
-bool read_descriptors(const Library& library, const Descriptors& from, Translation& to) {
-  const AttributeReader read(library);
-  const Descriptor operation = from.operation;
+bool read_descriptors(const Library& library, const Descriptors& from, DescribedCall& to) {
+  const Attributes operation{library.cublasLtMatmulDescGetAttribute, from.operation};
   const auto number = [&](int which, std::int32_t unless_known) {
-    return read.of_operation<std::int32_t>(operation, which, unless_known);
+    return operation.at<std::int32_t>(which, unless_known);
   };
-  const auto pointer = [&](int which) {
-    return read.of_operation<const void*>(operation, which, nullptr);
-  };
+  const auto pointer = [&](int which) { return operation.at<const void*>(which, nullptr); };
   const int operation_a = number(kTransposeA, 0), operation_b = number(kTransposeB, 0);
   const int compute = number(kComputeType, -1);
   to.scalar_type = number(kScaleType, -1);
@@ -376,7 +366,7 @@ bool read_descriptors(const Library& library, const Descriptors& from, Translati
       return false;
     }
   }
-  const Layout a(read, from.a), b(read, from.b), c(read, from.c), d(read, from.d);
+  const Layout a(library, from.a), b(library, from.b), c(library, from.c), d(library, from.d);
   tunedgemm_problem& problem = to.call.problem;
   problem.m = d.rows, problem.n = d.columns;
   problem.k = operation_a == kNotTransposed ? a.columns : a.rows;
@@ -406,7 +396,7 @@ bool read_descriptors(const Library& library, const Descriptors& from, Translati
   buffers.scale_b = static_cast<const float*>(pointer(kScalePointerB));
   const int mode_a = number(kScaleModeA, kScalar), mode_b = number(kScaleModeB, kScalar);
   if (is_fp8(*a.type)) {
-    const bool is_fast = read.of_operation<std::int8_t>(operation, kFastAccumulation, 0) != 0;
+    const bool is_fast = operation.at<std::int8_t>(kFastAccumulation, 0) != 0;
     problem.numerics = is_fast && mode_a < kVector128 && mode_b < kVector128
                            ? TUNEDGEMM_NUMERICS_FAST
                            : TUNEDGEMM_NUMERICS_PROMOTED;
@@ -417,14 +407,14 @@ bool read_descriptors(const Library& library, const Descriptors& from, Translati
                     buffers.scale_k_stride_a) &&
          set_scales(mode_b, problem.n, problem.k, problem.scaling_b, buffers.scale_stride_b,
                     buffers.scale_k_stride_b) &&
-         read_epilogue(read, operation, to.call);
+         read_epilogue(operation, to.call);
 }
 
 // The state of cuBLASLt that a process keeps. It is never freed, because calls may come during
 // exit.
 struct LtState {
-  static constexpr std::size_t kMostTranslations = 1 << 14, kMostAlgorithms = 1 << 12;
-  AddOnlyMap<Translation, 1 << 12> translations;
+  static constexpr std::size_t kMostCalls = 1 << 14, kMostAlgorithms = 1 << 12;
+  AddOnlyMap<KnownCall, 1 << 12> calls;
   AddOnlyMap<ProposedAlgorithm, 1 << 10> algorithms;
 
   static LtState& of_process() {
@@ -450,11 +440,10 @@ bool is_own_choice(const Algorithm* algorithm) {
   return proposed != nullptr && proposed->is_only_proposal.load(std::memory_order_relaxed);
 }
 
-Translation translated(const Library& library, const Descriptors& from,
-                       const DescriptorBytes& bytes) {
-  Translation translation{.key = bytes};
-  translation.is_answered = read_descriptors(library, from, translation);
-  return translation;
+DescribedCall described(const Library& library, const Descriptors& from) {
+  DescribedCall call;
+  call.is_answered = read_descriptors(library, from, call);
+  return call;
 }
 
 bool translate(const Library& library, const Matmul& matmul, FrontCall& call) {
@@ -465,30 +454,26 @@ bool translate(const Library& library, const Matmul& matmul, FrontCall& call) {
     return false;
   }
   constexpr std::size_t kFirstWithTheseSizes = 130000;
-  const Translation* known = nullptr;
-  std::optional<Translation> fresh;
+  const KnownCall* known = nullptr;
   if (library.version_number >= kFirstWithTheseSizes) {
+    LtState& state = LtState::of_process();
     const DescriptorBytes bytes(from);
-    known = LtState::of_process().translations.find(bytes);
-    if (known == nullptr) [[unlikely]] {
-      known = LtState::of_process().translations.find_or_add(
-          bytes, LtState::kMostTranslations,
-          [&] { return std::make_unique<Translation>(translated(library, from, bytes)); });
-    }
+    known = state.calls.find_or_add(bytes, LtState::kMostCalls, [&] {
+      return std::make_unique<KnownCall>(KnownCall{bytes, described(library, from)});
+    });
   }
-  if (known == nullptr) {
-    fresh.emplace(translated(library, from, DescriptorBytes(from)));
-    known = &*fresh;
-  }
-  if (!known->is_answered) {
+  std::optional<DescribedCall> fresh;
+  const DescribedCall& found =
+      known != nullptr ? known->described : fresh.emplace(described(library, from));
+  if (!found.is_answered) {
     return false;
   }
-  call.problem = known->call.problem;
-  call.buffers = known->call.buffers;
+  call.problem = found.call.problem;
+  call.buffers = found.call.buffers;
   call.buffers.a = matmul.a, call.buffers.b = matmul.b;
   call.buffers.c = matmul.c, call.buffers.d = matmul.d;
-  call.buffers.alpha = scalar_at(matmul.alpha, known->scalar_type);
-  call.buffers.beta = scalar_at(matmul.beta, known->scalar_type);
+  call.buffers.alpha = scalar_at(matmul.alpha, found.scalar_type);
+  call.buffers.beta = scalar_at(matmul.beta, found.scalar_type);
   call.stream = matmul.stream;
   return true;
 }

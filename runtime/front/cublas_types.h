@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "kernel_templates/problem/data_type.h"
 
@@ -32,6 +33,12 @@ struct HeuristicResult {
   float waves;
   int reserved[4];
 };
+
+/// "13.1.0", of a number as cublasLtGetVersion() returns it.
+inline std::string version_text(std::size_t number) {
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
 
 /// cudaDataType
 enum DataTypeNumber : int {

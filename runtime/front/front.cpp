@@ -210,20 +210,20 @@ tunedgemm_context* Front::context_of(const void* device) {
   if (library_ == nullptr && why_no_library_.empty()) {
     library_ = Library::open(why_no_library_);
   }
-  if (contexts_.empty()) {
-    // Only now, so that it runs before the exit handlers of libtunedgemm.
-    std::atexit([] {
-      if (Front* const front = newest.load()) {
-        front->finish();
-      }
-    });
-  }
   const auto [known, is_new] = contexts_.try_emplace(device, nullptr);
   tunedgemm_context_options options;
   options.policy = TUNEDGEMM_POLICY_STORED;
   if (is_new && library_ != nullptr && devices_.describe_current(options) &&
       library_->tunedgemm_context_create(&options, &known->second) != TUNEDGEMM_STATUS_OK) {
     why_no_library_ = library_->tunedgemm_error_message();
+  }
+  if (is_new && contexts_.size() == 1) {
+    // Only now, so that it runs before the exit handler that the first context has registered.
+    std::atexit([] {
+      if (Front* const front = newest.load()) {
+        front->finish();
+      }
+    });
   }
   return known->second;
 }

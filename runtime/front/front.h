@@ -59,7 +59,7 @@ class FrontDevices {
 class InsideVendor {
  public:
   [[nodiscard]] InsideVendor() { inside = true; }
-  ~InsideVendor() { inside = false; }
+  ~InsideVendor() { inside = was_inside_; }
   InsideVendor(const InsideVendor&) = delete;
   InsideVendor& operator=(const InsideVendor&) = delete;
 
@@ -67,6 +67,7 @@ class InsideVendor {
 
  private:
   static inline thread_local bool inside = false;
+  const bool was_inside_ = inside;
 };
 
 /// During its lifetime, what this thread does breaks no capture of another thread.

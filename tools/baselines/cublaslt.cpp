@@ -346,7 +346,7 @@ class CublasLt final : public Baseline {
         workspace_(device.allocate(kWorkspaceBytes)) {}
 
   std::string name() const override { return "cuBLASLt"; }
-  std::string version() const override;
+  std::string version() const override { return version_text(library_->cublasLtGetVersion()); }
   std::vector<Proposal> proposals(const VerifiedProblem& verified, int count,
                                   std::string* why_not) override;
 
@@ -355,12 +355,6 @@ class CublasLt final : public Baseline {
   Device& device_;
   std::unique_ptr<DeviceMemory> workspace_;
 };
-
-std::string CublasLt::version() const {
-  const std::size_t number = library_->cublasLtGetVersion();
-  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
-         std::to_string(number % 100);
-}
 
 std::vector<Proposal> CublasLt::proposals(const VerifiedProblem& verified, int count,
                                           std::string* why_not) {
