@@ -33,29 +33,38 @@ static_assert(std::has_unique_object_representations_v<CallKey>, "padding would 
 static_assert(kBroadcast == TUNEDGEMM_BROADCAST &&
               kDefaultNumerics == Numerics{TUNEDGEMM_NUMERICS_DEFAULT});
 
-/// A multiply-and-fold hash over an even number of words (the construction of wyhash: 64 x 64 ->
-/// 128 bits, halves xored).
+/// A multiply-and-fold hash over words (the construction of wyhash: 64 x 64 -> 128 bits, halves
+/// xored), in chains that do not wait for each other.
 template <std::size_t kWords>
 std::uint64_t hash_words(const std::array<std::uint64_t, kWords>& words) noexcept {
-  static_assert(kWords % 2 == 0);
-  __extension__ using Wide = unsigned __int128;
-  std::uint64_t folded = 0x9e3779b97f4a7c15;
-  for (std::size_t word = 0; word < kWords; word += 2) {
-    const Wide product =
-        static_cast<Wide>(words[word] ^ folded) * (words[word + 1] ^ 0xd6e8feb86659fd93);
-    folded ^= static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  constexpr std::size_t kChains = 4;
+  static_assert(kWords % (2 * kChains) == 0);
+  const auto fold = [](std::uint64_t left, std::uint64_t right) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(left) * right;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  };
+  std::array<std::uint64_t, kChains> chains{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9,
+                                            0x94d049bb133111eb, 0x2545f4914f6cdd1d};
+  for (std::size_t word = 0; word < kWords; word += 2 * kChains) {
+    for (std::size_t chain = 0; chain < kChains; ++chain) {
+      const std::size_t pair = word + 2 * chain;
+      chains[chain] ^= fold(words[pair] ^ chains[chain], words[pair + 1] ^ 0xd6e8feb86659fd93);
+    }
   }
-  return folded;
+  return fold(chains[0] ^ fold(chains[1], chains[2]), chains[3]);
 }
 
 inline std::uint64_t hash(const CallKey& key) noexcept {
-  std::array<std::uint64_t, (sizeof key + 15) / 16 * 2> words{};
+  std::array<std::uint64_t, (sizeof key + 63) / 64 * 8> words{};
   std::memcpy(words.data(), &key, sizeof key);
   return hash_words(words);
 }
 
-/// The value of CallKey::alignments. A C that is not read counts as a null pointer.
-inline std::uint32_t alignments_of(const tunedgemm_buffers& buffers, bool reads_c) noexcept {
+/// The value of CallKey::alignments. A C that is not read counts as a null pointer. `Buffers` has
+/// the members of a tunedgemm_buffers that count.
+template <class Buffers>
+std::uint32_t alignments_of(const Buffers& buffers, bool reads_c) noexcept {
   const auto alignment = [](const void* pointer) {
     const auto bits = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pointer)) | 16;
     return bits & (~bits + 1);
@@ -65,7 +74,8 @@ inline std::uint32_t alignments_of(const tunedgemm_buffers& buffers, bool reads_
 }
 
 /// The value of CallKey::scalars.
-inline std::uint32_t scalars_of(const tunedgemm_buffers& buffers) noexcept {
+template <class Buffers>
+std::uint32_t scalars_of(const Buffers& buffers) noexcept {
   const bool reads_c = !(buffers.beta == 0);
   const auto alpha = buffers.alpha == 0 ? ScalarClass::kZero : ScalarClass::kOne;
   const auto beta = reads_c ? ScalarClass::kOther : ScalarClass::kZero;
