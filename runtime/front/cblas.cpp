@@ -76,7 +76,7 @@ FrontCall translated(const Gemm<Element>& gemm) {
     return gemm.is_row_major != is_transposed ? TUNEDGEMM_ORDER_ROW_MAJOR
                                               : TUNEDGEMM_ORDER_COLUMN_MAJOR;
   };
-  FrontCall call{};
+  FrontCall call;
   tunedgemm_problem& problem = call.problem;
   problem.m = gemm.m, problem.n = gemm.n, problem.k = gemm.k;
   problem.type_a = problem.type_b = problem.type_d =
@@ -101,10 +101,12 @@ void answer(const Found& next, const Gemm<Element>& gemm, Pass pass) {
   Front& front = Front::of_process(cpu);
   if (!InsideVendor::is_inside() && front.mode() != FrontMode::kOff) {
     threads_of_call = next.library.threads == nullptr ? 0 : next.library.threads();
-    FrontProduct* product = nullptr;
-    if (gemm.m < 1 || gemm.n < 1 || gemm.k < 1) {
-      front.note_untranslated();
-    } else if (front.answer(translated(gemm), next.library.vendor, product)) {
+    const FrontCall call = translated(gemm);
+    FrontProduct* const product =
+        gemm.m < 1 || gemm.n < 1 || gemm.k < 1 ? nullptr : front.product_of(call);
+    if (product == nullptr) {
+      front.count_untranslated();
+    } else if (front.answer(*product, call.buffers, nullptr, next.library.vendor)) {
       return;
     }
   }

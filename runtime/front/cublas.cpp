@@ -157,6 +157,80 @@ bool set_batch(tunedgemm_problem& problem, std::int64_t batch, std::int64_t stri
          (batch == 1 || stride_d > 0);
 }
 
+// What differs between calls with the same translation.
+struct Operands {
+  const void *a, *b, *c;
+  void* d;
+  double alpha, beta;
+
+  void write_to(tunedgemm_buffers& buffers) const {
+    buffers.a = a, buffers.b = b, buffers.c = c, buffers.d = d;
+    buffers.alpha = alpha, buffers.beta = beta;
+  }
+};
+
+// A kind of calls as this library computes it.
+struct Translation {
+  int scalar_type = kR32F;
+  std::optional<FrontCall> call;    ///< the first such call; empty if they are passed on
+  FrontProduct* product = nullptr;  ///< of calls with the classes of the first one
+
+  void add_product(Front& front, const Operands& operands) {
+    if (call) {
+      operands.write_to(call->buffers);
+      product = front.product_of(*call);
+    }
+  }
+  /// The product of a call with these operands, or null.
+  FrontProduct* product_with(Front& front, const Operands& operands) const {
+    if (product != nullptr && scalars_of(operands) == product->key.call.scalars &&
+        alignments_of(operands, !(operands.beta == 0)) == product->key.call.alignments) {
+      return product;
+    }
+    FrontCall other = *call;
+    operands.write_to(other.buffers);
+    return front.product_of(other);
+  }
+};
+
+// Words in which calls with different translations differ.
+template <std::size_t kWords>
+struct CallWords {
+  std::array<std::uint64_t, kWords> words;
+
+  friend bool operator==(const CallWords&, const CallWords&) = default;
+  friend std::uint64_t hash(const CallWords& of) noexcept { return hash_words(of.words); }
+};
+
+// The translation of the calls with these words. Null if there are too many, or no memory, which
+// the program must not notice here. Never freed, because calls may come during exit.
+template <std::size_t kWords, class Translate>
+const Translation* known_translation(const CallWords<kWords>& words, Translate translate) {
+  struct Known {
+    CallWords<kWords> key;
+    Translation translation;
+  };
+  constexpr std::size_t kMost = 1 << 14;
+  static auto& all = *new AddOnlyMap<Known, 1 << 12>;
+  try {
+    const Known* const known = all.find_or_add(words, kMost, [&] {
+      return std::make_unique<Known>(Known{words, translate()});
+    });
+    return known == nullptr ? nullptr : &known->translation;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+std::uint64_t word_of(int low, int high) {
+  return static_cast<std::uint32_t>(low) | std::uint64_t{static_cast<std::uint32_t>(high)} << 32;
+}
+
+template <class Pointer>
+std::uint64_t word_of(const Pointer* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
 // The arguments of cublasGemmStridedBatchedEx, and of those that do a part of it.
 struct Gemm {
   Handle handle;
@@ -178,26 +252,33 @@ struct Gemm {
   int algorithm;
 };
 
-bool translate(const Library& library, const Gemm& gemm, FrontCall& call) {
+// The state of the handle that such a call depends on.
+struct HandleState {
   int pointer_mode = 0, math_mode = 0, sm_count = 0;
+
+  bool read(const Library& library, Handle handle) {
+    return library.cublasGetPointerMode_v2(handle, &pointer_mode) == kSuccess &&
+           library.cublasGetMathMode(handle, &math_mode) == kSuccess &&
+           (library.cublasGetSmCountTarget == nullptr ||
+            library.cublasGetSmCountTarget(handle, &sm_count) == kSuccess);
+  }
+};
+
+std::optional<FrontCall> translated(const Gemm& gemm, const HandleState& state) {
   const auto type_a = type_of(gemm.type_a), type_b = type_of(gemm.type_b),
              type_c = type_of(gemm.type_c);
-  if (!library.is_classic() || !type_a || !type_b || !type_c || !is_operation(gemm.operation_a) ||
-      !is_operation(gemm.operation_b) || gemm.m < 1 || gemm.n < 1 || gemm.k < 1 ||
-      (gemm.algorithm != kDefaultAlgorithm && gemm.algorithm != kDefaultTensorOpAlgorithm) ||
-      library.cublasGetPointerMode_v2(gemm.handle, &pointer_mode) != kSuccess ||
-      pointer_mode != 0 || gemm.alpha == nullptr || gemm.beta == nullptr ||
-      library.cublasGetMathMode(gemm.handle, &math_mode) != kSuccess ||
-      (library.cublasGetSmCountTarget != nullptr &&
-       library.cublasGetSmCountTarget(gemm.handle, &sm_count) != kSuccess) ||
-      library.cublasGetStream_v2(gemm.handle, &call.stream) != kSuccess) {
-    return false;
+  if (!type_a || !type_b || !type_c || is_fp8(*type_a) || is_fp8(*type_b) ||
+      !is_operation(gemm.operation_a) || !is_operation(gemm.operation_b) || gemm.m < 1 ||
+      gemm.n < 1 || gemm.k < 1 ||
+      (gemm.algorithm != kDefaultAlgorithm && gemm.algorithm != kDefaultTensorOpAlgorithm)) {
+    return std::nullopt;
   }
-  const auto numerics = numerics_of(gemm.compute, math_mode, *type_a);
+  const auto numerics = numerics_of(gemm.compute, state.math_mode, *type_a);
+  FrontCall call;
   tunedgemm_problem& problem = call.problem;
-  if (!numerics || is_fp8(*type_a) || is_fp8(*type_b) ||
+  if (!numerics ||
       !set_batch(problem, gemm.batch, gemm.stride_a, gemm.stride_b, gemm.stride_c, gemm.stride_c)) {
-    return false;
+    return std::nullopt;
   }
   problem.m = gemm.m, problem.n = gemm.n, problem.k = gemm.k;
   problem.type_a = *type_a, problem.type_b = *type_b, problem.type_d = *type_c;
@@ -205,13 +286,44 @@ bool translate(const Library& library, const Gemm& gemm, FrontCall& call) {
   problem.order_a = order_of(gemm.operation_a), problem.order_b = order_of(gemm.operation_b);
   problem.order_c = problem.order_d = TUNEDGEMM_ORDER_COLUMN_MAJOR;
   problem.lda = gemm.lda, problem.ldb = gemm.ldb, problem.ldc = problem.ldd = gemm.ldc;
-  problem.sm_limit = sm_count;
-  const int scalars = scalar_type_of(gemm.compute);
-  call.buffers.a = gemm.a, call.buffers.b = gemm.b;
-  call.buffers.c = gemm.c, call.buffers.d = gemm.c;
-  call.buffers.alpha = scalar_at(gemm.alpha, scalars);
-  call.buffers.beta = scalar_at(gemm.beta, scalars);
-  return true;
+  problem.sm_limit = state.sm_count;
+  return call;
+}
+
+Operands operands_of(const Gemm& gemm, int scalar_type) {
+  return {gemm.a,
+          gemm.b,
+          gemm.c,
+          gemm.c,
+          scalar_at(gemm.alpha, scalar_type),
+          scalar_at(gemm.beta, scalar_type)};
+}
+
+// The translation of such calls, or null if the call is passed on.
+const Translation* translation_of(Front& front, const Library& library, const Gemm& gemm) {
+  HandleState state;
+  if (!library.is_classic() || !state.read(library, gemm.handle) || state.pointer_mode != 0) {
+    return nullptr;
+  }
+  const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const CallWords<24> words{{number(gemm.m), number(gemm.n), number(gemm.k), number(gemm.lda),
+                             number(gemm.ldb), number(gemm.ldc), number(gemm.stride_a),
+                             number(gemm.stride_b), number(gemm.stride_c), number(gemm.batch),
+                             word_of(gemm.operation_a, gemm.operation_b),
+                             word_of(gemm.type_a, gemm.type_b), word_of(gemm.type_c, gemm.compute),
+                             word_of(gemm.algorithm, state.math_mode), number(state.sm_count),
+                             word_of(gpus().current()), word_of(&front)}};
+  return known_translation(words, [&] {
+    Translation translation{scalar_type_of(gemm.compute), translated(gemm, state)};
+    translation.add_product(front, operands_of(gemm, translation.scalar_type));
+    return translation;
+  });
+}
+
+void* stream_of(const Library& library, const Gemm& gemm) {
+  void* stream = nullptr;
+  library.cublasGetStream_v2(gemm.handle, &stream);
+  return stream;
 }
 
 // ==== cuBLASLt ================================================================================
@@ -228,36 +340,6 @@ struct ProposedAlgorithm {
 // The descriptors of a cublasLtMatmul, which hold all but the pointers of the matrices.
 struct Descriptors {
   Descriptor operation, a, b, c, d;
-};
-
-// Their content as numbers: version 13 documents their sizes.
-struct DescriptorBytes {
-  static constexpr std::size_t kOperationWords = 32, kLayoutWords = 8;
-  std::array<std::uint64_t, kOperationWords + 4 * kLayoutWords> words;
-
-  explicit DescriptorBytes(const Descriptors& of) {
-    std::memcpy(words.data(), of.operation, kOperationWords * sizeof words[0]);
-    std::size_t word = kOperationWords;
-    for (const Descriptor layout : {of.a, of.b, of.c, of.d}) {
-      std::memcpy(&words[word], layout, kLayoutWords * sizeof words[0]);
-      word += kLayoutWords;
-    }
-  }
-  friend bool operator==(const DescriptorBytes&, const DescriptorBytes&) = default;
-  friend std::uint64_t hash(const DescriptorBytes& key) noexcept { return hash_words(key.words); }
-};
-
-// What the descriptors say.
-struct DescribedCall {
-  bool is_answered = false;
-  int scalar_type = kR32F;
-  FrontCall call{};  ///< without the matrices
-};
-
-// To ask the library for it takes a microsecond, so it is kept.
-struct KnownCall {
-  DescriptorBytes key;
-  DescribedCall described;
 };
 
 // The attributes of one descriptor. One that the library's version does not have keeps its default.
@@ -346,7 +428,8 @@ bool read_epilogue(const Attributes& operation, FrontCall& call) {
   return true;
 }
 
-bool read_descriptors(const Library& library, const Descriptors& from, DescribedCall& to) {
+bool read_descriptors(const Library& library, const Descriptors& from, int& scalar_type,
+                      FrontCall& call) {
   const Attributes operation{library.cublasLtMatmulDescGetAttribute, from.operation};
   const auto number = [&](int which, std::int32_t unless_known) {
     return operation.at<std::int32_t>(which, unless_known);
@@ -354,10 +437,10 @@ bool read_descriptors(const Library& library, const Descriptors& from, Described
   const auto pointer = [&](int which) { return operation.at<const void*>(which, nullptr); };
   const int operation_a = number(kTransposeA, 0), operation_b = number(kTransposeB, 0);
   const int compute = number(kComputeType, -1);
-  to.scalar_type = number(kScaleType, -1);
+  scalar_type = number(kScaleType, -1);
   if (!is_operation(operation_a) || !is_operation(operation_b) || number(kPointerMode, 0) != 0 ||
       number(kTransposeC, 0) != 0 || number(kFillMode, kFullFillMode) != kFullFillMode ||
-      to.scalar_type != scalar_type_of(compute)) {
+      scalar_type != scalar_type_of(compute)) {
     return false;
   }
   for (const int of_other_results :
@@ -367,7 +450,7 @@ bool read_descriptors(const Library& library, const Descriptors& from, Described
     }
   }
   const Layout a(library, from.a), b(library, from.b), c(library, from.c), d(library, from.d);
-  tunedgemm_problem& problem = to.call.problem;
+  tunedgemm_problem& problem = call.problem;
   problem.m = d.rows, problem.n = d.columns;
   problem.k = operation_a == kNotTransposed ? a.columns : a.rows;
   const bool fits = (operation_a == kNotTransposed ? a.rows : a.columns) == problem.m &&
@@ -391,7 +474,7 @@ bool read_descriptors(const Library& library, const Descriptors& from, Described
     return false;
   }
   problem.numerics = *numerics;
-  tunedgemm_buffers& buffers = to.call.buffers;
+  tunedgemm_buffers& buffers = call.buffers;
   buffers.scale_a = static_cast<const float*>(pointer(kScalePointerA));
   buffers.scale_b = static_cast<const float*>(pointer(kScalePointerB));
   const int mode_a = number(kScaleModeA, kScalar), mode_b = number(kScaleModeB, kScalar);
@@ -407,21 +490,15 @@ bool read_descriptors(const Library& library, const Descriptors& from, Described
                     buffers.scale_k_stride_a) &&
          set_scales(mode_b, problem.n, problem.k, problem.scaling_b, buffers.scale_stride_b,
                     buffers.scale_k_stride_b) &&
-         read_epilogue(operation, to.call);
+         read_epilogue(operation, call);
 }
 
-// The state of cuBLASLt that a process keeps. It is never freed, because calls may come during
-// exit.
-struct LtState {
-  static constexpr std::size_t kMostCalls = 1 << 14, kMostAlgorithms = 1 << 12;
-  AddOnlyMap<KnownCall, 1 << 12> calls;
-  AddOnlyMap<ProposedAlgorithm, 1 << 10> algorithms;
-
-  static LtState& of_process() {
-    static LtState* const state = new LtState;
-    return *state;
-  }
-};
+// The algorithms that were proposed so far. Never freed, because calls may come during exit.
+constexpr std::size_t kMostAlgorithms = 1 << 12;
+AddOnlyMap<ProposedAlgorithm, 1 << 10>& proposed_algorithms() {
+  static auto& all = *new AddOnlyMap<ProposedAlgorithm, 1 << 10>;
+  return all;
+}
 
 struct Matmul {
   Descriptors descriptors;
@@ -436,46 +513,62 @@ bool is_own_choice(const Algorithm* algorithm) {
     return true;
   }
   const ProposedAlgorithm* const proposed =
-      LtState::of_process().algorithms.find(ProposedAlgorithm::Key{*algorithm});
+      proposed_algorithms().find(ProposedAlgorithm::Key{*algorithm});
   return proposed != nullptr && proposed->is_only_proposal.load(std::memory_order_relaxed);
 }
 
-DescribedCall described(const Library& library, const Descriptors& from) {
-  DescribedCall call;
-  call.is_answered = read_descriptors(library, from, call);
-  return call;
+Operands operands_of(const Matmul& matmul, int scalar_type) {
+  return {matmul.a,
+          matmul.b,
+          matmul.c,
+          matmul.d,
+          scalar_at(matmul.alpha, scalar_type),
+          scalar_at(matmul.beta, scalar_type)};
 }
 
-bool translate(const Library& library, const Matmul& matmul, FrontCall& call) {
+void* stream_of(const Library& /*library*/, const Matmul& matmul) {
+  return matmul.stream;
+}
+
+Translation translated(Front& front, const Library& library, const Matmul& matmul) {
+  Translation translation;
+  if (!read_descriptors(library, matmul.descriptors, translation.scalar_type,
+                        translation.call.emplace())) {
+    translation.call.reset();
+  }
+  translation.add_product(front, operands_of(matmul, translation.scalar_type));
+  return translation;
+}
+
+// To read descriptors by their attributes takes a microsecond, so known ones are compared as bytes.
+// Their sizes are documented since version 13.
+const Translation* translation_of(Front& front, const Library& library, const Matmul& matmul) {
+  constexpr std::size_t kFirstWithTheseSizes = 130000;
   const Descriptors& from = matmul.descriptors;
   if (!library.is_lt() || !is_own_choice(matmul.algorithm) || from.operation == nullptr ||
-      from.a == nullptr || from.b == nullptr || from.c == nullptr || from.d == nullptr ||
-      matmul.alpha == nullptr || matmul.beta == nullptr) {
-    return false;
+      from.a == nullptr || from.b == nullptr || from.c == nullptr || from.d == nullptr) {
+    return nullptr;
   }
-  constexpr std::size_t kFirstWithTheseSizes = 130000;
-  const KnownCall* known = nullptr;
-  if (library.version_number >= kFirstWithTheseSizes) {
-    LtState& state = LtState::of_process();
-    const DescriptorBytes bytes(from);
-    known = state.calls.find_or_add(bytes, LtState::kMostCalls, [&] {
-      return std::make_unique<KnownCall>(KnownCall{bytes, described(library, from)});
-    });
+  if (library.version_number < kFirstWithTheseSizes) {
+    static thread_local Translation of_this_call;
+    of_this_call = translated(front, library, matmul);
+    return &of_this_call;
   }
-  std::optional<DescribedCall> fresh;
-  const DescribedCall& found =
-      known != nullptr ? known->described : fresh.emplace(described(library, from));
-  if (!found.is_answered) {
-    return false;
+  constexpr std::size_t kOperationWords = 32, kLayoutWords = 8;
+  CallWords<72> words;
+  auto* word = words.words.begin();
+  const auto append = [&](const void* descriptor, std::size_t count) {
+    std::memcpy(word, descriptor, count * sizeof *word);
+    word += count;
+  };
+  append(from.operation, kOperationWords);
+  for (const Descriptor layout : {from.a, from.b, from.c, from.d}) {
+    append(layout, kLayoutWords);
   }
-  call.problem = found.call.problem;
-  call.buffers = found.call.buffers;
-  call.buffers.a = matmul.a, call.buffers.b = matmul.b;
-  call.buffers.c = matmul.c, call.buffers.d = matmul.d;
-  call.buffers.alpha = scalar_at(matmul.alpha, found.scalar_type);
-  call.buffers.beta = scalar_at(matmul.beta, found.scalar_type);
-  call.stream = matmul.stream;
-  return true;
+  *word++ = word_of(gpus().current());
+  *word++ = word_of(&front);
+  std::fill(word, words.words.end(), 0);
+  return known_translation(words, [&] { return translated(front, library, matmul); });
 }
 
 // ==== Calls ===================================================================================
@@ -490,24 +583,36 @@ Status answer(const Found& next, const Call& call, Pass pass) {
   if (InsideVendor::is_inside() || front.mode() == FrontMode::kOff) {
     return pass(next.function);
   }
-  FrontCall translated{};
-  const bool is_translated = translate(next.library, call, translated);
-  if (!is_translated) {
-    front.note_untranslated();
-  }
-  FrontProduct* product = nullptr;
-  bool is_served = false;
-  const auto run = [&]() -> Status {
-    is_served = is_translated && front.answer(translated, next.library.vendor, product);
-    if (is_served) {
-      return kSuccess;
-    }
+  const auto pass_on = [&] {
     const InsideVendor inside;
     return pass(next.function);
   };
-  return front.measures_times() && is_translated
-             ? gpus().timed(translated.stream, product, is_served, run)
-             : run();
+  const Translation* const translation = call.alpha == nullptr || call.beta == nullptr
+                                             ? nullptr
+                                             : translation_of(front, next.library, call);
+  FrontProduct* product = nullptr;
+  Operands operands{};
+  if (translation != nullptr && translation->call) {
+    operands = operands_of(call, translation->scalar_type);
+    product = translation->product_with(front, operands);
+  }
+  if (product == nullptr) {
+    front.count_untranslated();
+    return pass_on();
+  }
+  if (product->is_passed_on() && !front.measures_times()) {
+    front.count(*product, /*is_served=*/false);
+    return pass_on();
+  }
+  void* const stream = stream_of(next.library, call);
+  tunedgemm_buffers buffers = translation->call->buffers;
+  operands.write_to(buffers);
+  bool is_served = false;
+  const auto run = [&]() -> Status {
+    is_served = front.answer(*product, buffers, stream, next.library.vendor);
+    return is_served ? kSuccess : pass_on();
+  };
+  return front.measures_times() ? gpus().timed(stream, *product, is_served, run) : run();
 }
 
 }  // namespace
@@ -554,18 +659,6 @@ TUNEDGEMM_GEMM_EX(cublasGemmEx_64, std::int64_t)
       beta, c, type_c, ldc, stride_c, batch, compute, algorithm)
 TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(cublasGemmStridedBatchedEx, int)
 TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(cublasGemmStridedBatchedEx_64, std::int64_t)
-
-#define TUNEDGEMM_SGEMM_EX(name, Int)                                                             \
-  TUNEDGEMM_ANSWER(                                                                               \
-      name,                                                                                       \
-      (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const float* alpha, const void* a, \
-       int type_a, Int lda, const void* b, int type_b, Int ldb, const float* beta, void* c,       \
-       int type_c, Int ldc),                                                                      \
-      (handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc), \
-      handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta, c, type_c,  \
-      ldc, 0, 1, kCompute32F, kDefaultAlgorithm)
-TUNEDGEMM_SGEMM_EX(cublasSgemmEx, int)
-TUNEDGEMM_SGEMM_EX(cublasSgemmEx_64, std::int64_t)
 
 #define TUNEDGEMM_GEMM(name, Int, Element, type, compute)                                         \
   TUNEDGEMM_ANSWER(name,                                                                          \
@@ -636,15 +729,13 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle handle, Descriptor operation, Descr
   if (InsideVendor::is_inside() || status != kSuccess || returned == nullptr) {
     return status;
   }
-  LtState& state = LtState::of_process();
   for (int index = 0; index < *returned; ++index) {
     const ProposedAlgorithm::Key key{static_cast<const HeuristicResult*>(results)[index].algorithm};
-    ProposedAlgorithm* const known =
-        state.algorithms.find_or_add(key, LtState::kMostAlgorithms, [&] {
-          auto added = std::make_unique<ProposedAlgorithm>();
-          added->key = key;
-          return added;
-        });
+    ProposedAlgorithm* const known = proposed_algorithms().find_or_add(key, kMostAlgorithms, [&] {
+      auto added = std::make_unique<ProposedAlgorithm>();
+      added->key = key;
+      return added;
+    });
     if (known != nullptr && requested > 1) {
       known->is_only_proposal.store(false);
     }

@@ -17,6 +17,10 @@ function(tunedgemm_front name)
               ${PROJECT_SOURCE_DIR}/kernel_templates/base/environment.cpp)
   target_include_directories(tunedgemm_${name} PRIVATE ${PROJECT_SOURCE_DIR}
                              ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  # Preloaded libraries have their thread-local variables at constant offsets.
+  target_compile_options(tunedgemm_${name} PRIVATE -ftls-model=initial-exec)
+  # Preloaded libraries have their thread-local variables at constant offsets.
+  target_compile_options(tunedgemm_${name} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(tunedgemm_${name} PRIVATE tunedgemm_warnings ${CMAKE_DL_LIBS})
   set(exports ${CMAKE_CURRENT_SOURCE_DIR}/front/${name}.map)
   target_link_options(tunedgemm_${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,-Bsymbolic
@@ -29,5 +33,6 @@ function(tunedgemm_front name)
   endif()
 endfunction()
 
-tunedgemm_front(cublas front/cublas.cpp front/gpus.cpp)
+tunedgemm_front(cublas front/cublas.cpp front/gpus.cpp cuda/driver.cpp
+                ${PROJECT_SOURCE_DIR}/kernel_templates/base/process_fork.cpp)
 tunedgemm_front(blas front/cblas.cpp)

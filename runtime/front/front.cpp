@@ -64,24 +64,6 @@ constexpr std::size_t kMostProducts = 1 << 14;
 // without running its exit handlers.
 constexpr std::int64_t kFirstWrite = 64;
 
-// Buffers with the key's alignments and scalars, at different addresses.
-tunedgemm_buffers buffers_of(const CallKey& key) {
-  const auto pointer = [&](int matrix) {
-    const std::uintptr_t alignment = key.alignments >> (8 * matrix) & 0xff;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
-    return reinterpret_cast<void*>(alignment * static_cast<std::uintptr_t>(2 * matrix + 1));
-  };
-  const Problem problem = written_problem(key);
-  tunedgemm_buffers buffers;
-  buffers.a = pointer(0);
-  buffers.b = pointer(1);
-  buffers.d = pointer(3);
-  buffers.c = problem.c_is_d ? buffers.d : pointer(2);
-  buffers.alpha = problem.alpha == ScalarClass::kZero ? 0 : 1;
-  buffers.beta = problem.beta == ScalarClass::kZero ? 0 : 1;
-  return buffers;
-}
-
 // Null in a new process.
 std::atomic<Front*> newest{nullptr};
 
@@ -129,54 +111,59 @@ Front::Front(FrontDevices& devices) : devices_(devices) {
   }
 }
 
-bool Front::answer(const FrontCall& call, const FrontVendor& vendor,
-                   FrontProduct*& product) noexcept {
+FrontProduct* Front::product_of(const FrontCall& call) noexcept {
   try {
     const FrontProduct::Key key{call_key(call.problem, call.buffers), devices_.current()};
-    product = products_.find_or_add(key, kMostProducts, [&] {
+    return products_.find_or_add(key, kMostProducts, [&] {
       auto added = std::make_unique<FrontProduct>();
       added->key = key;
+      added->buffers = call.buffers;
       return added;
     });
-    const std::int64_t calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (product == nullptr) [[unlikely]] {
-      return false;
-    }
-    product->calls.fetch_add(1, std::memory_order_relaxed);
-    if (product->outcome.load(std::memory_order_acquire) == FrontOutcome::kUndecided) [[unlikely]] {
-      decide(*product, call, vendor);
-    }
-    if (calls >= kFirstWrite && (calls & (calls - 1)) == 0) [[unlikely]] {
+  } catch (const std::bad_alloc&) {  // which the program must not notice here
+    return nullptr;
+  }
+}
+
+bool Front::answer(FrontProduct& product, const tunedgemm_buffers& buffers, void* stream,
+                   const FrontVendor& vendor) noexcept {
+  if (product.outcome.load(std::memory_order_acquire) == FrontOutcome::kUndecided &&
+      !devices_.is_captured(stream)) {
+    decide(product, vendor);
+  }
+  const tunedgemm_plan* const plan = product.plan.load(std::memory_order_acquire);
+  const bool is_served = plan != nullptr && library_->tunedgemm_run(plan, &buffers, stream) == 0;
+  count(product, is_served);
+  return is_served;
+}
+
+void Front::count(FrontProduct& product, bool is_served) noexcept {
+  (is_served ? product.served : product.passed).fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (calls >= kFirstWrite && (calls & (calls - 1)) == 0) [[unlikely]] {
+    try {
       const std::lock_guard<std::mutex> lock(mutex_);
       write_requests();
+    } catch (const std::exception&) {  // no memory: the next time writes them
     }
-    const tunedgemm_plan* const plan = product->plan.load(std::memory_order_acquire);
-    if (plan == nullptr || library_->tunedgemm_run(plan, &call.buffers, call.stream) != 0) {
-      return false;
-    }
-    product->served.fetch_add(1, std::memory_order_relaxed);
-    return true;
-  } catch (const std::exception&) {  // no memory, which the program must not notice here
-    return false;
   }
 }
 
-void Front::decide(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor) {
-  if (devices_.is_captured(call.stream)) {
-    return;
-  }
-  const RelaxedCapture relaxed(devices_);
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (product.outcome.load() == FrontOutcome::kUndecided) {
-    product.outcome.store(outcome_of(product, call, vendor), std::memory_order_release);
+void Front::decide(FrontProduct& product, const FrontVendor& vendor) noexcept {
+  try {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (product.outcome.load() == FrontOutcome::kUndecided) {
+      product.outcome.store(outcome_of(product, vendor), std::memory_order_release);
+    }
+  } catch (const std::exception&) {  // no memory: the next call decides
   }
 }
 
-FrontOutcome Front::outcome_of(FrontProduct& product, const FrontCall& call,
-                               const FrontVendor& vendor) {
+FrontOutcome Front::outcome_of(FrontProduct& product, const FrontVendor& vendor) {
+  const tunedgemm_problem& problem = product.key.call.problem;
   vendor_ = vendor;
   tunedgemm_context* const context = context_of(product.key.device);
-  if (context == nullptr || library_->tunedgemm_problem_text(&call.problem, nullptr, 0) == 0) {
+  if (context == nullptr || library_->tunedgemm_problem_text(&problem, nullptr, 0) == 0) {
     return FrontOutcome::kUnsupported;
   }
   if (mode_ == FrontMode::kRecord) {
@@ -187,7 +174,7 @@ FrontOutcome Front::outcome_of(FrontProduct& product, const FrontCall& call,
   const tunedgemm_plan* plan = nullptr;
   tunedgemm_plan_info info;
   const tunedgemm_status status =
-      library_->tunedgemm_plan_create(context, &call.problem, &call.buffers, &options, &plan);
+      library_->tunedgemm_plan_create(context, &problem, &product.buffers, &options, &plan);
   if (status == TUNEDGEMM_STATUS_INVALID_ARGUMENT || status == TUNEDGEMM_STATUS_UNSUPPORTED) {
     return FrontOutcome::kUnsupported;
   }
@@ -242,10 +229,10 @@ void Front::write_requests() {
         outcome != FrontOutcome::kServed && outcome != FrontOutcome::kNotFaster &&
         outcome != FrontOutcome::kUnsupported) {
       Requests& requests = by_context[context->second];
-      const std::int64_t calls = product.calls.load();
+      const std::int64_t calls = product.passed.load();
       requests.problems.push_back(product.key.call.problem);
-      requests.buffers.push_back(buffers_of(product.key.call));
-      requests.calls.push_back(calls - std::exchange(product.noted, calls));
+      requests.buffers.push_back(product.buffers);
+      requests.calls.push_back(calls - std::exchange(product.requested, calls));
     }
   });
   for (const auto& [context, requests] : by_context) {
@@ -281,7 +268,7 @@ std::string Front::summary() const {
     served += product.served.load();
     nanoseconds += product.nanoseconds.load();
     served_nanoseconds += product.served_nanoseconds.load();
-    passed[outcome] += product.calls.load() - product.served.load();
+    passed[outcome] += product.passed.load();
   });
   const std::int64_t untranslated = untranslated_.load();
   const std::string calls =

@@ -48,8 +48,6 @@ class FrontDevices {
   virtual double pause_us() const noexcept { return 0; }
   /// Whether the stream is captured, so that nothing may be allocated.
   virtual bool is_captured(void* /*stream*/) const noexcept { return false; }
-  /// Sets the mode in which the thread works beside captures, and returns the one before.
-  virtual void exchange_capture_mode(int& /*mode*/) const noexcept {}
   /// Completes the times of the products.
   virtual void finish() {}
 };
@@ -70,25 +68,9 @@ class InsideVendor {
   const bool was_inside_ = inside;
 };
 
-/// During its lifetime, what this thread does breaks no capture of another thread.
-class RelaxedCapture {
- public:
-  [[nodiscard]] explicit RelaxedCapture(const FrontDevices& devices) : devices_(devices) {
-    devices_.exchange_capture_mode(mode_);
-  }
-  ~RelaxedCapture() { devices_.exchange_capture_mode(mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  const FrontDevices& devices_;
-  int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
-};
-
 struct FrontCall {
   tunedgemm_problem problem;
   tunedgemm_buffers buffers;
-  void* stream = nullptr;
 };
 
 /// Why a product is passed on. kServed: it is not.
@@ -112,12 +94,20 @@ struct FrontProduct {
     friend std::uint64_t hash(const Key& of) noexcept {
       return hash(of.call) + (reinterpret_cast<std::uintptr_t>(of.device) >> 4);
     }
-  } key;
+  };
   std::atomic<FrontOutcome> outcome{FrontOutcome::kUndecided};
-  std::atomic<const tunedgemm_plan*> plan{nullptr};  ///< if it is served
-  std::atomic<std::int64_t> calls{0}, served{0};
+  std::atomic<const tunedgemm_plan*> plan{nullptr};                 ///< if it is served
+  std::atomic<std::int64_t> passed{0}, served{0};                   ///< calls
   std::atomic<std::int64_t> nanoseconds{0}, served_nanoseconds{0};  ///< on the device
-  std::int64_t noted = 0;                                           ///< calls that the cache knows
+  Key key;
+  tunedgemm_buffers buffers;   ///< of the first call; not to be read or written
+  std::int64_t requested = 0;  ///< calls that the cache knows
+
+  /// Whether all calls are passed on.
+  bool is_passed_on() const noexcept {
+    const FrontOutcome now = outcome.load(std::memory_order_acquire);
+    return now != FrontOutcome::kUndecided && now != FrontOutcome::kServed;
+  }
 };
 
 class Front {
@@ -127,18 +117,22 @@ class Front {
 
   FrontMode mode() const noexcept { return mode_; }
   bool measures_times() const noexcept { return measures_times_; }
-  /// Launches the call, or returns false: then the caller passes it on. `product` becomes null if
-  /// the process has too many.
-  bool answer(const FrontCall& call, const FrontVendor& vendor, FrontProduct*& product) noexcept;
+  /// Null if the process has too many.
+  FrontProduct* product_of(const FrontCall& call) noexcept;
+  /// Launches a call of the product, or returns false: then the caller passes it on.
+  bool answer(FrontProduct& product, const tunedgemm_buffers& buffers, void* stream,
+              const FrontVendor& vendor) noexcept;
+  /// Counts a call of the product.
+  void count(FrontProduct& product, bool is_served) noexcept;
   /// Counts a call that has no translation.
-  void note_untranslated() noexcept { untranslated_.fetch_add(1, std::memory_order_relaxed); }
+  void count_untranslated() noexcept { untranslated_.fetch_add(1, std::memory_order_relaxed); }
   std::int64_t served() const;
 
  private:
   struct Library;
   explicit Front(FrontDevices& devices);
-  void decide(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor);
-  FrontOutcome outcome_of(FrontProduct& product, const FrontCall& call, const FrontVendor& vendor);
+  void decide(FrontProduct& product, const FrontVendor& vendor) noexcept;
+  FrontOutcome outcome_of(FrontProduct& product, const FrontVendor& vendor);
   tunedgemm_context* context_of(const void* device);
   void write_requests();
   /// Writes the requests to the cache and one line to standard error.

@@ -1,35 +1,48 @@
 #include "runtime/front/gpus.h"
 
-#include <dlfcn.h>
-
 #include <chrono>
 #include <thread>
 
 namespace tunedgemm::internal {
 
+namespace {
+
+// During its lifetime, what this thread does breaks no capture of another thread.
+class RelaxedCapture {
+ public:
+  [[nodiscard]] explicit RelaxedCapture(const cuda::Driver& driver) : driver_(driver) {
+    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+  }
+  ~RelaxedCapture() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const cuda::Driver& driver_;
+  cuda::CUstreamCaptureMode mode_ = cuda::CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+}  // namespace
+
 Gpus::Gpus() {
-  // A program that calls cuBLAS has loaded the driver.
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-#define TUNEDGEMM_FIND(name, ...)                                                              \
-  name = reinterpret_cast<decltype(name)>(driver == nullptr ? nullptr : dlsym(driver, #name)); \
-  has_driver_ = has_driver_ && name != nullptr;
-  TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_FIND)
-#undef TUNEDGEMM_FIND
+  const auto loaded = cuda::Driver::load();
+  driver_ = std::holds_alternative<const cuda::Driver*>(loaded) ? std::get<0>(loaded) : nullptr;
 }
 
 const void* Gpus::current() const noexcept {
   cuda::CUcontext context = nullptr;
-  return has_driver_ && cuCtxGetCurrent(&context) == cuda::CUDA_SUCCESS ? context : nullptr;
+  return driver_ != nullptr && driver_->cuCtxGetCurrent(&context) == cuda::CUDA_SUCCESS ? context
+                                                                                        : nullptr;
 }
 
 bool Gpus::describe_current(tunedgemm_context_options& options) const {
   cuda::CUdevice device = 0;
   cuda::CUcontext primary = nullptr;
-  if (!has_driver_ || cuCtxGetDevice(&device) != cuda::CUDA_SUCCESS ||
-      cuDevicePrimaryCtxRetain(&primary, device) != cuda::CUDA_SUCCESS) {
+  if (driver_ == nullptr || driver_->cuCtxGetDevice(&device) != cuda::CUDA_SUCCESS ||
+      driver_->cuDevicePrimaryCtxRetain(&primary, device) != cuda::CUDA_SUCCESS) {
     return false;
   }
-  cuDevicePrimaryCtxRelease_v2(device);
+  driver_->cuDevicePrimaryCtxRelease(device);
   options.backend = TUNEDGEMM_BACKEND_CUDA;
   options.ordinal = device;
   return primary == current();
@@ -37,34 +50,31 @@ bool Gpus::describe_current(tunedgemm_context_options& options) const {
 
 bool Gpus::is_captured(void* stream) const noexcept {
   // The query of the default stream fails while another stream is captured in global mode.
-  int status = 0;
-  return !has_driver_ || cuStreamIsCapturing(stream, &status) != cuda::CUDA_SUCCESS || status != 0;
+  cuda::CUstreamCaptureStatus status{};
+  return driver_ == nullptr ||
+         driver_->cuStreamIsCapturing(static_cast<cuda::CUstream>(stream), &status) !=
+             cuda::CUDA_SUCCESS ||
+         status != cuda::CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void Gpus::exchange_capture_mode(int& mode) const noexcept {
-  if (has_driver_) {
-    cuThreadExchangeStreamCaptureMode(&mode);
-  }
-}
-
-Gpus::Events Gpus::begin(void* stream) {
+Gpus::Events Gpus::begin(cuda::CUstream stream) {
   Events events;
   if (is_captured(stream)) {
     return events;
   }
   collect_times();
   constexpr unsigned kDefault = 0;
-  if (cuEventCreate(&events.first, kDefault) != cuda::CUDA_SUCCESS ||
-      cuEventCreate(&events.last, kDefault) != cuda::CUDA_SUCCESS ||
-      cuEventRecord(events.first, stream) != cuda::CUDA_SUCCESS) {
+  if (driver_->cuEventCreate(&events.first, kDefault) != cuda::CUDA_SUCCESS ||
+      driver_->cuEventCreate(&events.last, kDefault) != cuda::CUDA_SUCCESS ||
+      driver_->cuEventRecord(events.first, stream) != cuda::CUDA_SUCCESS) {
     return {};
   }
   return events;
 }
 
-void Gpus::end(Events events, void* stream, FrontProduct* product, bool is_served) {
-  if (events.last != nullptr && cuEventRecord(events.last, stream) == cuda::CUDA_SUCCESS) {
-    events.product = product;
+void Gpus::end(Events events, cuda::CUstream stream, FrontProduct& product, bool is_served) {
+  if (events.last != nullptr && driver_->cuEventRecord(events.last, stream) == cuda::CUDA_SUCCESS) {
+    events.product = &product;
     events.is_served = is_served;
     const std::lock_guard<std::mutex> lock(mutex_);
     running_.push_back(events);
@@ -72,23 +82,27 @@ void Gpus::end(Events events, void* stream, FrontProduct* product, bool is_serve
 }
 
 std::size_t Gpus::collect_times() {
-  const RelaxedCapture relaxed(*this);
+  if (driver_ == nullptr) {
+    return 0;
+  }
+  const RelaxedCapture relaxed(*driver_);
   const std::lock_guard<std::mutex> lock(mutex_);
   while (!running_.empty()) {
     const Events& events = running_.front();
-    const auto ready = cuEventQuery(events.last);
+    const auto ready = driver_->cuEventQuery(events.last);
     if (ready == cuda::CUDA_ERROR_NOT_READY) {
       break;
     }
     float milliseconds = 0;
-    if (ready == cuda::CUDA_SUCCESS && events.product != nullptr &&
-        cuEventElapsedTime(&milliseconds, events.first, events.last) == cuda::CUDA_SUCCESS) {
+    if (ready == cuda::CUDA_SUCCESS &&
+        driver_->cuEventElapsedTime(&milliseconds, events.first, events.last) ==
+            cuda::CUDA_SUCCESS) {
       const auto nanoseconds = static_cast<std::int64_t>(1e6 * static_cast<double>(milliseconds));
       events.product->nanoseconds.fetch_add(nanoseconds);
       events.product->served_nanoseconds.fetch_add(events.is_served ? nanoseconds : 0);
     }
-    cuEventDestroy_v2(events.first);
-    cuEventDestroy_v2(events.last);
+    driver_->cuEventDestroy(events.first);
+    driver_->cuEventDestroy(events.last);
     running_.pop_front();
   }
   return running_.size();

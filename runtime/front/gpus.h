@@ -7,9 +7,8 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <type_traits>
 
-#include "runtime/cuda/driver_types.h"
+#include "runtime/cuda/driver.h"
 #include "runtime/front/front.h"
 
 namespace tunedgemm::internal {
@@ -23,12 +22,12 @@ class Gpus final : public FrontDevices {
   /// library uses.
   bool describe_current(tunedgemm_context_options& options) const override;
   bool is_captured(void* stream) const noexcept override;
-  void exchange_capture_mode(int& mode) const noexcept override;
 
-  /// Times what `launch` enqueues on the stream, and returns its result. `product` tells whose time
-  /// it was, or null, and whether it was served. Captured work has no time.
+  /// Times what `launch` enqueues on a stream, and returns its result. `is_served` tells
+  /// whether it was served. Captured work has no time.
   template <class Launch>
-  auto timed(void* stream, FrontProduct*& product, const bool& is_served, Launch launch) {
+  auto timed(void* on, FrontProduct& product, const bool& is_served, Launch launch) {
+    auto* const stream = static_cast<cuda::CUstream>(on);
     const Events events = begin(stream);
     const auto result = launch();
     end(events, stream, product, is_served);
@@ -42,29 +41,12 @@ class Gpus final : public FrontDevices {
     FrontProduct* product = nullptr;
     bool is_served = false;
   };
-  Events begin(void* stream);
-  void end(Events events, void* stream, FrontProduct* product, bool is_served);
+  Events begin(cuda::CUstream stream);
+  void end(Events events, cuda::CUstream stream, FrontProduct& product, bool is_served);
   /// Adds the times of finished work to the products'. Returns the number of unfinished ones.
   std::size_t collect_times();
 
-  // NOLINTBEGIN(readability-identifier-naming): the manual's names
-#define TUNEDGEMM_DRIVER_FUNCTIONS(X)                                   \
-  X(cuCtxGetCurrent, cuda::CUcontext* context)                          \
-  X(cuCtxGetDevice, cuda::CUdevice* device)                             \
-  X(cuDevicePrimaryCtxRetain, cuda::CUcontext* context, cuda::CUdevice) \
-  X(cuDevicePrimaryCtxRelease_v2, cuda::CUdevice)                       \
-  X(cuStreamIsCapturing, void* stream, int* status)                     \
-  X(cuThreadExchangeStreamCaptureMode, int* mode)                       \
-  X(cuEventCreate, cuda::CUevent* event, unsigned flags)                \
-  X(cuEventDestroy_v2, cuda::CUevent)                                   \
-  X(cuEventRecord, cuda::CUevent, void* stream)                         \
-  X(cuEventQuery, cuda::CUevent)                                        \
-  X(cuEventElapsedTime, float* milliseconds, cuda::CUevent, cuda::CUevent)
-#define TUNEDGEMM_DECLARE(name, ...) cuda::CUresult (*name)(__VA_ARGS__) = nullptr;
-  TUNEDGEMM_DRIVER_FUNCTIONS(TUNEDGEMM_DECLARE)
-#undef TUNEDGEMM_DECLARE
-  // NOLINTEND(readability-identifier-naming)
-  bool has_driver_ = true;
+  const cuda::Driver* driver_ = nullptr;
 
   std::mutex mutex_;  // guards what follows
   std::deque<Events> running_;

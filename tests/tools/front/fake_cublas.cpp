@@ -177,10 +177,6 @@ int cublasGemmStridedBatchedEx(void*, int, int, int, int, int, const void*, cons
                                int, long long, int, int, int) {
   return count_product();
 }
-int cublasSgemmEx(void*, int, int, int, int, int, const float*, const void*, int, int, const void*,
-                  int, int, const float*, void*, int, int) {
-  return count_product();
-}
 int cublasSgemm_v2(void*, int, int, int, int, int, const float*, const float*, int, const float*,
                    int, const float*, float*, int) {
   return count_product();
