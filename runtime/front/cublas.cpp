@@ -42,8 +42,9 @@ struct Library {
 #define TUNEDGEMM_DECLARE(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   TUNEDGEMM_STATE_FUNCTIONS(TUNEDGEMM_DECLARE)
 #undef TUNEDGEMM_DECLARE
-  FrontVendor vendor;
+  bool is_classic = false, is_lt = false;  ///< has all functions that calls of this kind need
   std::size_t version_number = 0;
+  FrontVendor vendor;
 
   explicit Library(const void* function) {
     void* const opened = library_with(function);
@@ -54,23 +55,20 @@ struct Library {
   name = reinterpret_cast<std::add_pointer_t<__VA_ARGS__>>(dlsym(opened, #name));
     TUNEDGEMM_STATE_FUNCTIONS(TUNEDGEMM_FIND)
 #undef TUNEDGEMM_FIND
-    Dl_info info;
     // libcublas depends on libcublasLt, so both have this function.
-    if (cublasLtGetVersion != nullptr &&
-        dladdr(reinterpret_cast<const void*>(cublasLtGetVersion), &info) != 0) {
-      version_number = cublasLtGetVersion();
-      vendor.version = "cuBLASLt " + version_text(version_number);
-      vendor.tuning = "TUNEDGEMM_CUBLASLT=" + std::string(info.dli_fname) +
-                      " tune-all --from-requests --against cublas";
+    Dl_info info;
+    if (cublasLtGetVersion == nullptr ||
+        dladdr(reinterpret_cast<const void*>(cublasLtGetVersion), &info) == 0) {
+      return;
     }
-  }
-  bool is_classic() const {
-    return cublasGetStream_v2 != nullptr && cublasGetPointerMode_v2 != nullptr &&
-           cublasGetMathMode != nullptr && !vendor.version.empty();
-  }
-  bool is_lt() const {
-    return cublasLtMatmulDescGetAttribute != nullptr &&
-           cublasLtMatrixLayoutGetAttribute != nullptr && !vendor.version.empty();
+    version_number = cublasLtGetVersion();
+    vendor.version = "cuBLASLt " + version_text(version_number);
+    vendor.tuning = "TUNEDGEMM_CUBLASLT=" + std::string(info.dli_fname) +
+                    " tune-all --from-requests --against cublas";
+    is_classic = cublasGetStream_v2 != nullptr && cublasGetPointerMode_v2 != nullptr &&
+                 cublasGetMathMode != nullptr;
+    is_lt =
+        cublasLtMatmulDescGetAttribute != nullptr && cublasLtMatrixLayoutGetAttribute != nullptr;
   }
 };
 
@@ -175,18 +173,21 @@ struct Translation {
   std::optional<FrontCall> call;    ///< the first such call; empty if they are passed on
   FrontProduct* product = nullptr;  ///< of calls with the classes of the first one
 
-  void add_product(Front& front, const Operands& operands) {
+  /// Alpha and beta are read only if there is a translation: before, they may be on the device.
+  template <class Call>
+  void add_product(Front& front, const Call& first) {
     if (call) {
-      operands.write_to(call->buffers);
+      operands_of(first, scalar_type).write_to(call->buffers);
       product = front.product_of(*call);
     }
   }
-  /// The product of a call with these operands, or null.
-  FrontProduct* product_with(Front& front, const Operands& operands) const {
-    if (product != nullptr && scalars_of(operands) == product->key.call.scalars &&
-        alignments_of(operands, !(operands.beta == 0)) == product->key.call.alignments) {
-      return product;
-    }
+  /// Whether a call with these operands has the first one's product.
+  bool has_classes_of(const Operands& operands) const {
+    return product != nullptr && scalars_of(operands) == product->key.call.scalars &&
+           alignments_of(operands, !(operands.beta == 0)) == product->key.call.alignments;
+  }
+  /// The product of a call with these operands on the current device, or null.
+  FrontProduct* product_of(Front& front, const Operands& operands) const {
     FrontCall other = *call;
     operands.write_to(other.buffers);
     return front.product_of(other);
@@ -302,7 +303,7 @@ Operands operands_of(const Gemm& gemm, int scalar_type) {
 // The translation of such calls, or null if the call is passed on.
 const Translation* translation_of(Front& front, const Library& library, const Gemm& gemm) {
   HandleState state;
-  if (!library.is_classic() || !state.read(library, gemm.handle) || state.pointer_mode != 0) {
+  if (!library.is_classic || !state.read(library, gemm.handle) || state.pointer_mode != 0) {
     return nullptr;
   }
   const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
@@ -312,10 +313,10 @@ const Translation* translation_of(Front& front, const Library& library, const Ge
                              word_of(gemm.operation_a, gemm.operation_b),
                              word_of(gemm.type_a, gemm.type_b), word_of(gemm.type_c, gemm.compute),
                              word_of(gemm.algorithm, state.math_mode), number(state.sm_count),
-                             word_of(gpus().current()), word_of(&front)}};
+                             word_of(gemm.handle), word_of(&front)}};
   return known_translation(words, [&] {
     Translation translation{scalar_type_of(gemm.compute), translated(gemm, state)};
-    translation.add_product(front, operands_of(gemm, translation.scalar_type));
+    translation.add_product(front, gemm);
     return translation;
   });
 }
@@ -501,6 +502,7 @@ AddOnlyMap<ProposedAlgorithm, 1 << 10>& proposed_algorithms() {
 }
 
 struct Matmul {
+  Handle handle;
   Descriptors descriptors;
   const void *alpha, *a, *b, *beta, *c;
   void* d;
@@ -536,7 +538,7 @@ Translation translated(Front& front, const Library& library, const Matmul& matmu
                         translation.call.emplace())) {
     translation.call.reset();
   }
-  translation.add_product(front, operands_of(matmul, translation.scalar_type));
+  translation.add_product(front, matmul);
   return translation;
 }
 
@@ -545,7 +547,7 @@ Translation translated(Front& front, const Library& library, const Matmul& matmu
 const Translation* translation_of(Front& front, const Library& library, const Matmul& matmul) {
   constexpr std::size_t kFirstWithTheseSizes = 130000;
   const Descriptors& from = matmul.descriptors;
-  if (!library.is_lt() || !is_own_choice(matmul.algorithm) || from.operation == nullptr ||
+  if (!library.is_lt || !is_own_choice(matmul.algorithm) || from.operation == nullptr ||
       from.a == nullptr || from.b == nullptr || from.c == nullptr || from.d == nullptr) {
     return nullptr;
   }
@@ -565,7 +567,7 @@ const Translation* translation_of(Front& front, const Library& library, const Ma
   for (const Descriptor layout : {from.a, from.b, from.c, from.d}) {
     append(layout, kLayoutWords);
   }
-  *word++ = word_of(gpus().current());
+  *word++ = word_of(matmul.handle);
   *word++ = word_of(&front);
   std::fill(word, words.words.end(), 0);
   return known_translation(words, [&] { return translated(front, library, matmul); });
@@ -590,18 +592,24 @@ Status answer(const Found& next, const Call& call, Pass pass) {
   const Translation* const translation = call.alpha == nullptr || call.beta == nullptr
                                              ? nullptr
                                              : translation_of(front, next.library, call);
-  FrontProduct* product = nullptr;
-  Operands operands{};
-  if (translation != nullptr && translation->call) {
-    operands = operands_of(call, translation->scalar_type);
-    product = translation->product_with(front, operands);
-  }
-  if (product == nullptr) {
+  if (translation == nullptr || !translation->call) {
     front.count_untranslated();
     return pass_on();
   }
-  if (product->is_passed_on() && !front.measures_times()) {
+  const Operands operands = operands_of(call, translation->scalar_type);
+  FrontProduct* product = translation->has_classes_of(operands)
+                              ? translation->product
+                              : translation->product_of(front, operands);
+  if (product != nullptr && product->is_passed_on() && !front.measures_times()) {
     front.count(*product, /*is_served=*/false);
+    return pass_on();
+  }
+  // A handle belongs to one device, but another handle may have had its address.
+  if (product != nullptr && product->key.device != gpus().current()) {
+    product = translation->product_of(front, operands);
+  }
+  if (product == nullptr) {
+    front.count_untranslated();
     return pass_on();
   }
   void* const stream = stream_of(next.library, call);
@@ -699,7 +707,8 @@ Status cublasLtMatmul(Handle handle, Descriptor operation, const void* alpha, co
                           Descriptor, const void*, const void*, Descriptor, void*, Descriptor,
                           const void*, void*, std::size_t, void*);
   static NextFunction<Library, Function> next("cublasLtMatmul");
-  const Matmul matmul{{operation, layout_a, layout_b, layout_c, layout_d},
+  const Matmul matmul{handle,
+                      {operation, layout_a, layout_b, layout_c, layout_d},
                       alpha,
                       a,
                       b,

@@ -60,9 +60,10 @@ constexpr double kLeastSpeedup = 1.02;
 // Of a process. The calls of others are passed on.
 constexpr std::size_t kMostProducts = 1 << 14;
 
-// Requests are written when a process makes its 64th call, its 128th, and so on, since it may end
-// without running its exit handlers.
+// Requests are also written when a product is asked for the 64th time, the 128th, and so on, though
+// at most once a second: a process may end without running its exit handlers.
 constexpr std::int64_t kFirstWrite = 64;
+constexpr std::chrono::seconds kBetweenWrites{1};
 
 // Null in a new process.
 std::atomic<Front*> newest{nullptr};
@@ -138,12 +139,14 @@ bool Front::answer(FrontProduct& product, const tunedgemm_buffers& buffers, void
 }
 
 void Front::count(FrontProduct& product, bool is_served) noexcept {
-  (is_served ? product.served : product.passed).fetch_add(1, std::memory_order_relaxed);
-  const std::int64_t calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  std::atomic<std::int64_t>& counter = is_served ? product.served : product.passed;
+  const std::int64_t calls = counter.fetch_add(1, std::memory_order_relaxed) + 1;
   if (calls >= kFirstWrite && (calls & (calls - 1)) == 0) [[unlikely]] {
     try {
       const std::lock_guard<std::mutex> lock(mutex_);
-      write_requests();
+      if (std::chrono::steady_clock::now() - last_write_ >= kBetweenWrites) {
+        write_requests();
+      }
     } catch (const std::exception&) {  // no memory: the next time writes them
     }
   }
@@ -235,6 +238,7 @@ void Front::write_requests() {
       requests.calls.push_back(calls - std::exchange(product.requested, calls));
     }
   });
+  last_write_ = std::chrono::steady_clock::now();
   for (const auto& [context, requests] : by_context) {
     library_->tunedgemm_context_request(context, requests.problems.data(), requests.buffers.data(),
                                         requests.calls.data(), requests.problems.size());
@@ -261,24 +265,25 @@ void Front::finish() {
 
 std::string Front::summary() const {
   std::map<FrontOutcome, std::int64_t> passed;
-  std::int64_t recorded = 0, served = 0, nanoseconds = 0, served_nanoseconds = 0;
+  const std::int64_t untranslated = untranslated_.load();
+  std::int64_t calls = untranslated, recorded = 0, served = 0;
+  std::int64_t nanoseconds = 0, served_nanoseconds = 0;
   products_.for_each([&](const FrontProduct& product) {
     const FrontOutcome outcome = product.outcome.load();
     recorded += outcome == FrontOutcome::kUnsupported ? 0 : 1;
+    calls += product.passed.load() + product.served.load();
     served += product.served.load();
     nanoseconds += product.nanoseconds.load();
     served_nanoseconds += product.served_nanoseconds.load();
     passed[outcome] += product.passed.load();
   });
-  const std::int64_t untranslated = untranslated_.load();
-  const std::string calls =
-      counted(calls_.load() + untranslated, "call") + " of " + vendor_.version;
+  const std::string calls_text = counted(calls, "call") + " of " + vendor_.version;
   std::string text = "tunedgemm: ";
   if (mode_ == FrontMode::kRecord) {
-    text += counted(recorded, "product") + " recorded in " + calls;
+    text += counted(recorded, "product") + " recorded in " + calls_text;
     text += measures_times_ ? " (" + std::to_string(nanoseconds / 1000) + " us)" : "";
   } else {
-    text += std::to_string(served) + " of " + calls + " served";
+    text += std::to_string(served) + " of " + calls_text + " served";
     text +=
         measures_times_ ? " (" + percent(served_nanoseconds, nanoseconds) + " of their time)" : "";
   }

@@ -14,6 +14,7 @@
 // destroyed. A forked child begins with a new one.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -143,13 +144,14 @@ class Front {
   FrontMode mode_ = FrontMode::kServe;
   bool measures_times_ = false;
   AddOnlyMap<FrontProduct, 1 << 12> products_;
-  std::atomic<std::int64_t> calls_{0}, untranslated_{0};
+  std::atomic<std::int64_t> untranslated_{0};
 
   std::mutex mutex_;  // guards what follows
   std::shared_ptr<const Library> library_;
   std::string why_no_library_;
   FrontVendor vendor_;
   std::map<const void*, tunedgemm_context*> contexts_;
+  std::chrono::steady_clock::time_point last_write_{};
   bool is_finished_ = false;
 };
 

@@ -47,6 +47,8 @@ using namespace tunedgemm::internal::cuda;
 
 constexpr int kM = 16, kN = 24, kK = 32, kLd = 40, kBatch = 2;
 constexpr int kF32 = 0, kCompute32F = 68, kCompute16F = 64, kDefault = -1;
+// An address that the CPU cannot read.
+const void* const kOnDevice = reinterpret_cast<const void*>(std::uintptr_t{256});
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 struct Driver {
@@ -145,9 +147,12 @@ class Program {
     void *operation = nullptr, *a = nullptr, *b = nullptr, *c = nullptr, *d = nullptr;
   };
   Lt descriptors(int epilogue) const;
+  int matmul(const Lt& lt, const void* alpha, const void* beta, const void* algorithm) const {
+    return cublasLtMatmul(handle_, lt.operation, alpha, on_.a, lt.a, on_.b, lt.b, beta, on_.c, lt.c,
+                          on_.d, lt.d, algorithm, nullptr, 0, nullptr);
+  }
   int matmul(const Lt& lt, float alpha, float beta, const void* algorithm = nullptr) const {
-    return cublasLtMatmul(handle_, lt.operation, &alpha, on_.a, lt.a, on_.b, lt.b, &beta, on_.c,
-                          lt.c, on_.d, lt.d, algorithm, nullptr, 0, nullptr);
+    return matmul(lt, &alpha, &beta, algorithm);
   }
 
   const Driver& driver_;
@@ -172,7 +177,7 @@ void Program::classic() {
   });
   multiply("device_scalars", {}, [&] {
     cublasSetPointerMode_v2(handle_, 1);
-    const int status = gemm(0, 0, on_.a, on_.b, on_.d);
+    const int status = gemm(0, 0, kOnDevice, kOnDevice, on_.d);
     cublasSetPointerMode_v2(handle_, 0);
     return status;
   });
@@ -209,6 +214,11 @@ void Program::lt() {
            [&] { return matmul(relu_bias, 1, 0); });
   multiply("lt_again", {.has_bias = true, .has_relu = true},
            [&] { return matmul(relu_bias, 1, 0); });
+  Lt device_scalars = descriptors(kNone);
+  const int device_mode = 1;
+  cublasLtMatmulDescSetAttribute(device_scalars.operation, 2, &device_mode, sizeof device_mode);
+  multiply("lt_device_scalars", {},
+           [&] { return matmul(device_scalars, kOnDevice, kOnDevice, nullptr); });
   multiply("lt_aux", {.has_relu = true}, [&] { return matmul(descriptors(kReluAux), 1, 0); });
   Lt rows = descriptors(kNone);
   const int row_order = 1;
