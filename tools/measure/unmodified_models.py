@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Times steps of whole models in PyTorch, in a program that knows nothing of this library.
 
-    python3 tools/measure/unmodified_models.py                            # as it is
-    tunedgemm record -- python3 tools/measure/unmodified_models.py --steps 2
+    tunedgemm record -- python3 tools/measure/unmodified_models.py
     tune-all --from-requests --against cublas
-    tunedgemm run -- python3 tools/measure/unmodified_models.py           # with the winners
-    python3 tools/measure/unmodified_models.py --compare before.json after.json
+    tunedgemm run -- python3 tools/measure/unmodified_models.py --pairs 4
 
 transformers builds GPT-2, Llama (3.2-1B), BERT and ViT (both base) from their configs, with random
 weights in bf16. A step is a forward pass of so many tokens of one sequence (of images: one for 32
-tokens or fewer), plain, in a CUDA graph, or compiled. Prints the median of --steps steps."""
+tokens or fewer), plain, in a CUDA graph, or compiled. Each process prints the median of its steps.
+
+--pairs forks pairs of processes in turn, of which one has the preloaded library switched off, and
+compares the least medians: the clock of a shared host differs by a factor of two between processes,
+and nothing makes a step faster than it is."""
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -72,28 +75,7 @@ def microseconds(step: Callable[[], object], steps: int) -> float:
     return statistics.median(times[2:])
 
 
-def compare(before: str, after: str) -> None:
-    with open(before) as first, open(after) as second:
-        old, new = json.load(first), json.load(second)
-    ratios = {name: old[name] / new[name] for name in old if name in new}
-    for name, ratio in ratios.items():
-        print(f"{name:28} {old[name]:10.1f} us {new[name]:10.1f} us {ratio:6.3f}")
-    worst = min(ratios, key=lambda name: ratios[name])
-    print(f"median {statistics.median(ratios.values()):.3f}, least {ratios[worst]:.3f} ({worst})")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--tokens", nargs="+", type=int, default=[1, 32, 512])
-    parser.add_argument("--ways", nargs="+", default=["eager", "graph"])
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--json", help="write the times to this file")
-    parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"))
-    arguments = parser.parse_args()
-    if arguments.compare:
-        compare(*arguments.compare)
-        return
+def measure(arguments: argparse.Namespace) -> dict[str, float]:
     torch.manual_seed(1)
     times: dict[str, float] = {}
     with torch.no_grad():
@@ -108,11 +90,50 @@ def main() -> None:
                     elif way == "graph":
                         step = captured(step)
                     times[f"{name} {tokens} {way}"] = microseconds(step, arguments.steps)
-                    print(f"{name} {tokens} {way}: {times[f'{name} {tokens} {way}']:.1f} us")
-                    sys.stdout.flush()
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(times, file)
+    return times
+
+
+def measure_in_child(mode: str, arguments: argparse.Namespace) -> dict[str, float]:
+    """In a process that reads $TUNEDGEMM_FRONT anew. This one must not have used CUDA."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.environ["TUNEDGEMM_FRONT"] = mode
+        with os.fdopen(writer, "w") as file:
+            json.dump(measure(arguments), file)
+        sys.exit()
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        times: dict[str, float] = json.load(file)
+    os.wait()
+    return times
+
+
+def compare_pairs(arguments: argparse.Namespace) -> None:
+    before, after = [], []
+    for pair in range(arguments.pairs):
+        before.append(measure_in_child("off", arguments))
+        after.append(measure_in_child("serve", arguments))
+        print(f"pair {pair + 1} of {arguments.pairs} is measured", file=sys.stderr)
+    for name in before[0]:
+        old, new = [[times[name] for times in way] for way in (before, after)]
+        spread = max(max(way) / min(way) for way in (old, new))
+        ratio = min(old) / min(new)
+        print(f"{name:20} {min(old):9.1f} us {min(new):9.1f} us {ratio:6.3f}  spread {spread:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--tokens", nargs="+", type=int, default=[1, 32, 512])
+    parser.add_argument("--ways", nargs="+", default=["eager", "graph"])
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--pairs", type=int, default=0)
+    arguments = parser.parse_args()
+    if arguments.pairs > 0:
+        compare_pairs(arguments)
+        return
+    for name, time_us in measure(arguments).items():
+        print(f"{name}: {time_us:.1f} us")
 
 
 if __name__ == "__main__":

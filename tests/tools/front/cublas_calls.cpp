@@ -11,9 +11,10 @@
 // `--self-check 2000` checks this program's checker with 2000 calls' data; it needs no GPU.
 //
 // The same seed gives the same products and calls. Products that cuBLAS refuses are drawn again.
-// Results of cuBLAS are checked, too, but its faults don't count. Two threads make the last quarter
-// of the calls at the same time, where the number can't be attributed to a call: calls with faults
-// are repeated alone. Exit status: 0 no fault, 1 faults, 2 the program could not run.
+// Results of cuBLAS are checked, too, but its faults don't count: without the preloaded library
+// there must be as many. Two threads make the last quarter of the calls at the same time, where the
+// number can't be attributed to a call: calls with faults are repeated alone. Exit status: 0 no
+// fault, 1 faults, 2 the program could not run.
 //
 // Each matrix lies in a buffer whose other bytes are 0xFF, which is a NaN in every floating-point
 // type. So a kernel that reads beyond its input gives NaN, an element of D that was not written can
