@@ -132,31 +132,14 @@ extern "C" {
 
 // `Int` is 64 bits wide in libraries whose names end in 64_. Wrong arguments are passed on, since
 // the library reports them in its own way.
-#define TUNEDGEMM_CBLAS(name, Int, Element)                                                    \
-  void name(int order, int transpose_a, int transpose_b, Int m, Int n, Int k, Element alpha,   \
-            const Element* a, Int lda, const Element* b, Int ldb, Element beta, Element* c,    \
-            Int ldc) {                                                                         \
-    using Function = void(int, int, int, Int, Int, Int, Element, const Element*, Int,          \
-                          const Element*, Int, Element, Element*, Int);                        \
-    static NextFunction<Library, Function> next(#name);                                        \
-    const Gemm<Element> gemm{order == kRowMajor,                                               \
-                             transpose_a != kNotTransposed,                                    \
-                             transpose_b != kNotTransposed,                                    \
-                             m,                                                                \
-                             n,                                                                \
-                             k,                                                                \
-                             alpha,                                                            \
-                             a,                                                                \
-                             lda,                                                              \
-                             b,                                                                \
-                             ldb,                                                              \
-                             beta,                                                             \
-                             c,                                                                \
-                             ldc};                                                             \
-    answer(next.of(__builtin_return_address(0)), gemm, [&](Function* function) {               \
-      function(order, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); \
-    });                                                                                        \
-  }
+#define TUNEDGEMM_CBLAS(name, Int, Element)                                                      \
+  TUNEDGEMM_ANSWER(                                                                              \
+      void, name,                                                                                \
+      (int order, int transpose_a, int transpose_b, Int m, Int n, Int k, Element alpha,          \
+       const Element* a, Int lda, const Element* b, Int ldb, Element beta, Element* c, Int ldc), \
+      (order, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),           \
+      Gemm<Element>, order == kRowMajor, transpose_a != kNotTransposed,                          \
+      transpose_b != kNotTransposed, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 TUNEDGEMM_CBLAS(cblas_sgemm, std::int32_t, float)
 TUNEDGEMM_CBLAS(cblas_dgemm, std::int32_t, double)
 TUNEDGEMM_CBLAS(cblas_sgemm64_, std::int64_t, float)
@@ -167,32 +150,15 @@ TUNEDGEMM_CBLAS(scipy_cblas_sgemm64_, std::int64_t, float)
 TUNEDGEMM_CBLAS(scipy_cblas_dgemm64_, std::int64_t, double)
 
 // Fortran also passes the lengths of the texts, which no library reads.
-#define TUNEDGEMM_FORTRAN(name, Int, Element)                                                     \
-  void name(const char* transpose_a, const char* transpose_b, const Int* m, const Int* n,         \
-            const Int* k, const Element* alpha, const Element* a, const Int* lda,                 \
-            const Element* b, const Int* ldb, const Element* beta, Element* c, const Int* ldc) {  \
-    using Function = void(const char*, const char*, const Int*, const Int*, const Int*,           \
-                          const Element*, const Element*, const Int*, const Element*, const Int*, \
-                          const Element*, Element*, const Int*);                                  \
-    static NextFunction<Library, Function> next(#name);                                           \
-    const Gemm<Element> gemm{false,                                                               \
-                             is_transposed(transpose_a),                                          \
-                             is_transposed(transpose_b),                                          \
-                             *m,                                                                  \
-                             *n,                                                                  \
-                             *k,                                                                  \
-                             *alpha,                                                              \
-                             a,                                                                   \
-                             *lda,                                                                \
-                             b,                                                                   \
-                             *ldb,                                                                \
-                             *beta,                                                               \
-                             c,                                                                   \
-                             *ldc};                                                               \
-    answer(next.of(__builtin_return_address(0)), gemm, [&](Function* function) {                  \
-      function(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);           \
-    });                                                                                           \
-  }
+#define TUNEDGEMM_FORTRAN(name, Int, Element)                                                      \
+  TUNEDGEMM_ANSWER(                                                                                \
+      void, name,                                                                                  \
+      (const char* transpose_a, const char* transpose_b, const Int* m, const Int* n, const Int* k, \
+       const Element* alpha, const Element* a, const Int* lda, const Element* b, const Int* ldb,   \
+       const Element* beta, Element* c, const Int* ldc),                                           \
+      (transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), Gemm<Element>,     \
+      false, is_transposed(transpose_a), is_transposed(transpose_b), *m, *n, *k, *alpha, a, *lda,  \
+      b, *ldb, *beta, c, *ldc)
 TUNEDGEMM_FORTRAN(sgemm_, std::int32_t, float)
 TUNEDGEMM_FORTRAN(dgemm_, std::int32_t, double)
 TUNEDGEMM_FORTRAN(sgemm_64_, std::int64_t, float)

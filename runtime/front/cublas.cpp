@@ -633,63 +633,55 @@ using namespace tunedgemm::internal;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// A function of classic cuBLAS, which has extents and leading dimensions of type `Int`.
-#define TUNEDGEMM_ANSWER(name, parameters, arguments, ...)                           \
-  Status name parameters {                                                           \
-    static NextFunction<Library, Status parameters> next(#name);                     \
-    const Gemm gemm{__VA_ARGS__};                                                    \
-    return answer(next.of(__builtin_return_address(0)), gemm,                        \
-                  [&](Status(*function) parameters) { return function arguments; }); \
-  }
-
+// Functions of classic cuBLAS, which have extents and leading dimensions of type `Int`.
 #define TUNEDGEMM_GEMM_EX(name, Int)                                                               \
-  TUNEDGEMM_ANSWER(name,                                                                           \
+  TUNEDGEMM_ANSWER(Status, name,                                                                   \
                    (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const void* alpha,     \
                     const void* a, int type_a, Int lda, const void* b, int type_b, Int ldb,        \
                     const void* beta, void* c, int type_c, Int ldc, int compute, int algorithm),   \
                    (handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c,   \
                     type_c, ldc, compute, algorithm),                                              \
-                   handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, beta, \
-                   c, type_c, ldc, 0, 1, compute, algorithm)
+                   Gemm, handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, 0, b, type_b, ldb, 0, \
+                   beta, c, type_c, ldc, 0, 1, compute, algorithm)
 TUNEDGEMM_GEMM_EX(cublasGemmEx, int)
 TUNEDGEMM_GEMM_EX(cublasGemmEx_64, std::int64_t)
 
 #define TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(name, Int)                                             \
   TUNEDGEMM_ANSWER(                                                                              \
-      name,                                                                                      \
+      Status, name,                                                                              \
       (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const void* alpha, const void* a, \
        int type_a, Int lda, long long stride_a, const void* b, int type_b, Int ldb,              \
        long long stride_b, const void* beta, void* c, int type_c, Int ldc, long long stride_c,   \
        Int batch, int compute, int algorithm),                                                   \
       (handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, stride_a, b, type_b, ldb, stride_b,   \
        beta, c, type_c, ldc, stride_c, batch, compute, algorithm),                               \
-      handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, stride_a, b, type_b, ldb, stride_b,    \
-      beta, c, type_c, ldc, stride_c, batch, compute, algorithm)
+      Gemm, handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, stride_a, b, type_b, ldb,        \
+      stride_b, beta, c, type_c, ldc, stride_c, batch, compute, algorithm)
 TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(cublasGemmStridedBatchedEx, int)
 TUNEDGEMM_GEMM_STRIDED_BATCHED_EX(cublasGemmStridedBatchedEx_64, std::int64_t)
 
 #define TUNEDGEMM_GEMM(name, Int, Element, type, compute)                                         \
-  TUNEDGEMM_ANSWER(name,                                                                          \
+  TUNEDGEMM_ANSWER(Status, name,                                                                  \
                    (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const Element* alpha, \
                     const Element* a, Int lda, const Element* b, Int ldb, const Element* beta,    \
                     Element* c, Int ldc),                                                         \
-                   (handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), handle,    \
-                   op_a, op_b, m, n, k, alpha, a, type, lda, 0, b, type, ldb, 0, beta, c, type,   \
-                   ldc, 0, 1, compute, kDefaultAlgorithm)
+                   (handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), Gemm,      \
+                   handle, op_a, op_b, m, n, k, alpha, a, type, lda, 0, b, type, ldb, 0, beta, c, \
+                   type, ldc, 0, 1, compute, kDefaultAlgorithm)
 TUNEDGEMM_GEMM(cublasSgemm_v2, int, float, kR32F, kCompute32F)
 TUNEDGEMM_GEMM(cublasSgemm_v2_64, std::int64_t, float, kR32F, kCompute32F)
 TUNEDGEMM_GEMM(cublasDgemm_v2, int, double, kR64F, kCompute64F)
 TUNEDGEMM_GEMM(cublasDgemm_v2_64, std::int64_t, double, kR64F, kCompute64F)
 
-#define TUNEDGEMM_GEMM_STRIDED_BATCHED(name, Int, Element, type, compute)                         \
-  TUNEDGEMM_ANSWER(name,                                                                          \
-                   (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const Element* alpha, \
-                    const Element* a, Int lda, long long stride_a, const Element* b, Int ldb,     \
-                    long long stride_b, const Element* beta, Element* c, Int ldc,                 \
-                    long long stride_c, Int batch),                                               \
-                   (handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, \
-                    c, ldc, stride_c, batch),                                                     \
-                   handle, op_a, op_b, m, n, k, alpha, a, type, lda, stride_a, b, type, ldb,      \
+#define TUNEDGEMM_GEMM_STRIDED_BATCHED(name, Int, Element, type, compute)                          \
+  TUNEDGEMM_ANSWER(Status, name,                                                                   \
+                   (Handle handle, int op_a, int op_b, Int m, Int n, Int k, const Element* alpha,  \
+                    const Element* a, Int lda, long long stride_a, const Element* b, Int ldb,      \
+                    long long stride_b, const Element* beta, Element* c, Int ldc,                  \
+                    long long stride_c, Int batch),                                                \
+                   (handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta,  \
+                    c, ldc, stride_c, batch),                                                      \
+                   Gemm, handle, op_a, op_b, m, n, k, alpha, a, type, lda, stride_a, b, type, ldb, \
                    stride_b, beta, c, type, ldc, stride_c, batch, compute, kDefaultAlgorithm)
 TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasSgemmStridedBatched, int, float, kR32F, kCompute32F)
 TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasSgemmStridedBatched_64, std::int64_t, float, kR32F,
@@ -698,30 +690,16 @@ TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasDgemmStridedBatched, int, double, kR64F, kC
 TUNEDGEMM_GEMM_STRIDED_BATCHED(cublasDgemmStridedBatched_64, std::int64_t, double, kR64F,
                                kCompute64F)
 
-Status cublasLtMatmul(Handle handle, Descriptor operation, const void* alpha, const void* a,
-                      Descriptor layout_a, const void* b, Descriptor layout_b, const void* beta,
-                      const void* c, Descriptor layout_c, void* d, Descriptor layout_d,
-                      const void* algorithm, void* workspace, std::size_t workspace_bytes,
-                      void* stream) {
-  using Function = Status(Handle, Descriptor, const void*, const void*, Descriptor, const void*,
-                          Descriptor, const void*, const void*, Descriptor, void*, Descriptor,
-                          const void*, void*, std::size_t, void*);
-  static NextFunction<Library, Function> next("cublasLtMatmul");
-  const Matmul matmul{handle,
-                      {operation, layout_a, layout_b, layout_c, layout_d},
-                      alpha,
-                      a,
-                      b,
-                      beta,
-                      c,
-                      d,
-                      static_cast<const Algorithm*>(algorithm),
-                      stream};
-  return answer(next.of(__builtin_return_address(0)), matmul, [&](Function* function) {
-    return function(handle, operation, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d,
-                    layout_d, algorithm, workspace, workspace_bytes, stream);
-  });
-}
+TUNEDGEMM_ANSWER(Status, cublasLtMatmul,
+                 (Handle handle, Descriptor operation, const void* alpha, const void* a,
+                  Descriptor layout_a, const void* b, Descriptor layout_b, const void* beta,
+                  const void* c, Descriptor layout_c, void* d, Descriptor layout_d,
+                  const void* algorithm, void* workspace, std::size_t workspace_bytes,
+                  void* stream),
+                 (handle, operation, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d,
+                  layout_d, algorithm, workspace, workspace_bytes, stream),
+                 Matmul, handle, {operation, layout_a, layout_b, layout_c, layout_d}, alpha, a, b,
+                 beta, c, d, static_cast<const Algorithm*>(algorithm), stream)
 
 Status cublasLtMatmulAlgoGetHeuristic(Handle handle, Descriptor operation, Descriptor a,
                                       Descriptor b, Descriptor c, Descriptor d, void* preference,

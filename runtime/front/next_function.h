@@ -69,3 +69,15 @@ class NextFunction {
 };
 
 }  // namespace tunedgemm::internal
+
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations
+/// Defines a function that a program calls instead of the next one of its name. The file has a
+/// Library, for NextFunction, and answer(), which gets what NextFunction found, a Call of the last
+/// arguments, and how to pass the call on.
+#define TUNEDGEMM_ANSWER(Result, name, parameters, arguments, Call, ...)             \
+  Result name parameters {                                                           \
+    static NextFunction<Library, Result parameters> next(#name);                     \
+    return answer(next.of(__builtin_return_address(0)), Call{__VA_ARGS__},           \
+                  [&](Result(*function) parameters) { return function arguments; }); \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
