@@ -1,6 +1,7 @@
-# Run as a script: cmake -DOUTPUT=x.cpp -DFOLDER=/path -DFILES="cuda/simt/kernel.cu;..." -P embed.cmake
+# Run as a script:
+#   cmake -DOUTPUT=x.cpp -DNAME=kFiles -DFOLDER=/path -DFILES="cuda/simt/kernel.cu;..." -P embed.cmake
 # Writes a C++ file with every file as an array of characters, so that nothing needs escaping:
-#   extern const SourceFile kEmbeddedFiles[]; extern const std::size_t kEmbeddedFileCount;
+#   extern const SourceFile kFiles[]; extern const std::size_t kFilesCount;
 set(content "#include \"kernel_templates/source.h\"\n\n#include <cstddef>\n\nnamespace tunedgemm::internal {\nnamespace {\n")
 set(table "")
 list(LENGTH FILES count)
@@ -14,6 +15,6 @@ foreach(index RANGE ${last})
   string(APPEND content "const char file_${index}[] = {${bytes}'\\0'};\n")
   string(APPEND table "    {\"${name}\", {file_${index}, ${length}}},\n")
 endforeach()
-string(APPEND content "}  // namespace\n\nextern const SourceFile kEmbeddedFiles[];\nextern const std::size_t kEmbeddedFileCount;\n")
-string(APPEND content "const SourceFile kEmbeddedFiles[] = {\n${table}};\nconst std::size_t kEmbeddedFileCount = ${count};\n\n}  // namespace tunedgemm\n")
+string(APPEND content "}  // namespace\n\nextern const SourceFile ${NAME}[];\nextern const std::size_t ${NAME}Count;\n")
+string(APPEND content "const SourceFile ${NAME}[] = {\n${table}};\nconst std::size_t ${NAME}Count = ${count};\n\n}  // namespace tunedgemm\n")
 file(WRITE "${OUTPUT}" "${content}")

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernel_templates/base/text.h"
+#include "tools/shared/model_layers.h"
 #include "tools/shared/results.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/text.h"
@@ -219,16 +220,26 @@ void read_csv(std::string_view text, ListLines& lines) {
   }
 }
 
-void read_json(std::string_view text, ListLines& lines) {
-  Json document;
+Json parse_json(std::string_view text) {
   try {
-    document = Json::parse(text);
+    return Json::parse(text);
   } catch (const Json::exception& error) {
     throw std::invalid_argument(std::string("it is not valid JSON: ") + error.what());
   }
+}
+
+void read_json(std::string_view text, ListLines& lines) {
+  const Json document = parse_json(text);
+  if (is_model_config(document)) {
+    for (const std::vector<Field>& layer : layers_of_model(document)) {
+      lines.read("layer \"" + value_of(layer, "name") + "\"", [&] { return std::optional(layer); });
+    }
+    return;
+  }
   if (!document.is_array()) {
     throw std::invalid_argument("the document is of type " + std::string(document.type_name()) +
-                                "; expected an array of objects, each one a shape");
+                                "; expected an array of objects, each one a shape, or a model's "
+                                "config.json with its model_type");
   }
   int entry_number = 0;
   for (const Json& object : document) {
@@ -236,6 +247,24 @@ void read_json(std::string_view text, ListLines& lines) {
     lines.read("entry " + std::to_string(entry_number),
                [&] { return std::optional(fields_of_object(object)); });
   }
+}
+
+// The text of the file, or of the built-in list if there is no file of this name.
+std::string text_of_list(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (file && !std::filesystem::is_directory(path)) {
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const int error = file ? EISDIR : errno;
+  if (const std::string_view built_in = built_in_list(path); !built_in.empty()) {
+    return std::string(built_in);
+  }
+  const bool is_number = path.find_first_not_of("0123456789") == std::string::npos;
+  throw std::invalid_argument("the shape list " + path +
+                              " cannot be read: " + std::strerror(error) +
+                              (is_number         ? "; for one shape use --m, --n and --k"
+                               : error == ENOENT ? "; built in are " + built_in_lists()
+                                                 : ""));
 }
 
 ReadFields append_to(std::vector<NamedProblem>& shapes) {
@@ -264,14 +293,7 @@ std::vector<NamedProblem> parse_json_shapes(std::string_view text) {
 }
 
 void read_list(const std::string& path, const ReadFields& read) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) {
-    const std::string reason = std::strerror(file ? EISDIR : errno);
-    const bool is_number = path.find_first_not_of("0123456789") == std::string::npos;
-    throw std::invalid_argument("the shape list " + path + " cannot be read: " + reason +
-                                (is_number ? "; for one shape use --m, --n and --k" : ""));
-  }
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = text_of_list(path);
   ListLines lines(read);
   try {
     path.ends_with(".json") ? read_json(text, lines) : read_csv(text, lines);

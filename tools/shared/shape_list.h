@@ -6,7 +6,9 @@
 //         they are types, layout, m, n, k and optionally batch. Empty cells take the default.
 //         Empty lines and lines that begin with # are skipped; a cell with a comma needs double
 //         quotes. Lines of PyTorch's TunableOp (tunable_op.h) are shapes, too.
-//   JSON  An array of objects whose members are the fields. The name of the file ends in .json.
+//   JSON  An array of objects whose members are the fields, or a model's config (model_layers.h).
+//         The name of the file ends in .json.
+//   name  A list that is built in, if there is no file of this name: llama-3-8b.
 //
 // The CSV or JSON of `tunedgemm export` is a list, too. Fields about the winner are ignored, and
 // the field "problem" has the whole shape, which the other fields must not contradict.

@@ -17,6 +17,7 @@
 #include "runtime/available_cpus.h"
 #include "runtime/process/private_folder.h"
 #include "tools/shared/concurrently.h"
+#include "tools/shared/model_layers.h"
 #include "tools/shared/options.h"
 #include "tools/shared/program.h"
 #include "tools/shared/terminal.h"
@@ -59,7 +60,10 @@ void add_options(CLI::App& app, CommandLine& line) {
       "A list is CSV (types,layout,m,n,k[,batch], or with a header that names the fields), a "
       "file that PyTorch's TunableOp wrote (tunableop_untuned0.csv), or an array of objects in a "
       ".json file. The columns parallel (column, row, none) and kv_heads are for "
-      "--tensor-parallel.\n"
+      "--tensor-parallel. A model's config.json is the list of its layers, for --m-ladder. Built "
+      "in are the layers of " +
+      built_in_lists() +
+      ".\n"
       "Lines that the library cannot compute are skipped and counted by reason.\n"
       "Number lists: 512 or 512,1024 or 128:4096:128.\n"
       "Exit status: 0 every shape has a winner; 1 some have none; 2 the command line or a list "
