@@ -270,6 +270,35 @@ TEST_CASE("best and the view best use the same word for the state of a winner") 
   check_words("void");
 }
 
+TEST_CASE("explain takes a problem as tables show it, or its name") {
+  const Shell shell;
+  std::ofstream(shell.folder() / "layers.csv")
+      << "name,types,layout,m,n,k\nquery,f32,nt,8,16,24\nkey,f32,nt,8,16,24\n"
+         "up,f32,nn,8,32,24\nup,f32,nn,16,32,24\n";
+  REQUIRE(shell
+              .run(TUNE_ALL " " + (shell.folder() / "layers.csv").string() +
+                   " --rigor quick --candidates 1 --device host")
+              .status == 0);
+  const auto explained = [&](const std::string& verb, const std::string& problem) {
+    return shell.run(kCommand + verb + " " + problem + " --device host");
+  };
+  for (const char* const problem : {"8x16x24 nt", "8 16 24 --layout nt", "query", "'query, key'"}) {
+    CAPTURE(problem);
+    CHECK_THAT(explained("explain", problem).output, ContainsSubstring("because    tuned"));
+    CHECK_THAT(explained("trials", problem).output, ContainsSubstring("finalist"));
+  }
+  const auto says = [&](const std::string& problem, const char* sentence) {
+    const ProgramResult result = explained("explain", problem);
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, ContainsSubstring(sentence));
+  };
+  says("up", "2 problems have the name \"up\"; write its M N K, as 16x32x24");
+  says("quary", "no winner has the name \"quary\"; did you mean \"query\"?");
+  says("8x16", "no winner has the name \"8x16\"; expected M N K, or a name");
+  says("8 16", "the shape has no k");
+  says("8x16x24 nt 3", "k is given twice; give it once");
+}
+
 TEST_CASE("explain shows the kernel of a call, the reason, and how to rebuild it") {
   const TunedShell shell;
   const ProgramResult tuned = shell.run(kCommand + "explain 40 24 16 --device host");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include "kernel_templates/base/text.h"
@@ -80,6 +81,22 @@ void add_field(CLI::App& app, const std::string& option, const FieldDescription&
   };
   app.add_option_function<std::string>(option, keep, std::string(field.meaning))
       ->required(required);
+}
+
+// An argument M, N or K, or what may stand in its place.
+void add_argument(const std::string& name, const std::string& value, std::vector<Field>& fields) {
+  const auto parts = split(value, 'x');
+  const bool is_number = value.find_first_not_of("-0123456789") == std::string::npos;
+  if (name == "m" && parts.size() == kExtents.size() &&
+      value.find_first_not_of("0123456789x") == std::string::npos) {
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      fields.push_back({std::string(kExtents[part]), std::string(parts[part])});
+    }
+  } else if (name == "n" && has_field(fields, "n") && !is_number) {
+    fields.push_back({"layout", value});
+  } else {
+    fields.push_back({name, value});
+  }
 }
 
 }  // namespace
@@ -184,7 +201,12 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields, Extents extents) {
   for (const FieldDescription& field : shape_fields()) {
     if (contains(kExtents, field.name)) {
-      add_field(app, std::string(field.name), field, fields, extents == Extents::kRequired);
+      const auto keep = [&fields, name = std::string(field.name)](const std::string& value) {
+        add_argument(name, value, fields);
+      };
+      app.add_option_function<std::string>(std::string(field.name), keep,
+                                           std::string(field.meaning))
+          ->required(extents == Extents::kRequired && field.name == kExtents.front());
     }
   }
   add_shape_options(app, kExtents, fields);
@@ -195,6 +217,39 @@ NamedProblem shape_of_arguments(std::vector<Field> fields) {
     fields.push_back({"types", "f32"});
   }
   return to_named_problem(fields);
+}
+
+NamedProblem shape_of_arguments(std::vector<Field> fields, const Store& store) {
+  const std::string name = value_of(fields, "m");
+  if (has_field(fields, "n") || name.find_first_not_of("0123456789") == std::string::npos) {
+    return shape_of_arguments(std::move(fields));
+  }
+  std::map<std::string, std::string> extents;  // by the texts of the problems
+  std::vector<std::string> other_names;
+  for (const auto& [record, state, names] : store.winners_with_state()) {
+    std::vector<std::string> own{names};
+    for (const std::string_view part : split(names, ',')) {
+      own.emplace_back(part.substr(std::min(part.size(), part.find_first_not_of(' '))));
+    }
+    if (std::ranges::find(own, name) != own.end()) {
+      extents.emplace(to_text(record.problem), extents_text(record.problem));
+    } else {
+      other_names.insert(other_names.end(), own.begin(), own.end());
+    }
+  }
+  if (extents.size() == 1) {
+    return to_named_problem(std::vector<Field>{{"problem", extents.begin()->first}});
+  }
+  std::string which = "no winner has";
+  std::string hint = "; expected M N K, or a name that tunedgemm best shows";
+  if (const std::string nearest = nearest_name(name, other_names); !nearest.empty()) {
+    hint = "; did you mean \"" + nearest + "\"?";
+  }
+  if (!extents.empty()) {
+    which = counted(extents.size(), "problem") + " have";
+    hint = "; write its M N K, as " + extents.begin()->second;
+  }
+  throw std::invalid_argument(which + " the name \"" + name + "\"" + hint);
 }
 
 bool is_extent(const Field& field) {

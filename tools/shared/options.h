@@ -49,13 +49,17 @@ std::unique_ptr<Store> open_store_for_reading(const std::string& cache);
 void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out,
                        std::vector<Field>& fields);
 enum class Extents { kRequired, kOptional };
-/// Adds M, N and K as arguments and the other fields as options.
+/// Adds M, N and K as arguments and the other fields as options. M may also be all three as tables
+/// show them, 64x512x256, with the layout after it; or the name of a winner, if they are required.
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
                          Extents extents = Extents::kRequired);
 
 /// The shape of the arguments "M N K" and its options; types default to f32. Throws as
 /// to_named_problem().
 NamedProblem shape_of_arguments(std::vector<Field> fields);
+/// The same; or the problem of the winners with the name that stands for M. Throws
+/// std::invalid_argument if there is none, or are several.
+NamedProblem shape_of_arguments(std::vector<Field> fields, const Store& store);
 
 /// Whether the field is M, N or K.
 bool is_extent(const Field& field);

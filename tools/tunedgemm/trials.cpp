@@ -64,8 +64,8 @@ void print_table(const std::vector<TrialRecord>& trials, std::size_t width) {
 }
 
 ExitStatus trials(const TrialsOptions& options) {
-  const NamedProblem shape = shape_of_arguments(options.shape);
   const auto context = open_for_reading(options.context);
+  const NamedProblem shape = shape_of_arguments(options.shape, context->store());
   Device& device = context->device();
   std::vector<TrialRecord> trials =
       context->store().trials({canonical(shape.problem), device.identity(), device.toolchain()});
