@@ -292,6 +292,13 @@ TEST_CASE("explain takes a problem as tables show it, or its name") {
     CHECK(result.status == 2);
     CHECK_THAT(result.errors, ContainsSubstring(sentence));
   };
+  for (const char* const verb : {"best", "show best", "trials query --device host"}) {
+    const ProgramResult chosen =
+        shell.run(kCommand + verb + " --markdown --limit 1 --columns " +
+                  (std::string(verb).starts_with("trials") ? "candidate" : "name"));
+    CHECK(std::ranges::count(chosen.output, '\n') == 3);
+    CHECK_THAT(chosen.output, ContainsSubstring("| --- |"));
+  }
   says("up", "2 problems have the name \"up\"; write its M N K, as 16x32x24");
   says("quary", "no winner has the name \"quary\"; did you mean \"query\"?");
   says("8x16", "no winner has the name \"8x16\"; expected M N K, or a name");

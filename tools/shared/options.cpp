@@ -120,6 +120,16 @@ void add_cache_option(CLI::App& app, std::string& cache) {
       ->type_name("FILE");
 }
 
+void add_table_options(CLI::App& app, TableChoice& choice) {
+  app.add_option("--sort", choice.sort, "sort by this column; -time: from the largest value")
+      ->type_name("COLUMN");
+  app.add_option("--limit", choice.limit, "only so many rows")->check(why_not_positive);
+  app.add_option("--columns", choice.columns, "only these columns, joined by commas, in this order")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("--markdown", choice.is_markdown, "print tables as Markdown");
+}
+
 void add_wide_option(CLI::App& app, std::size_t& width) {
   app.add_flag_callback(
       "--wide", [&width] { width = kUnlimited; }, "show every column, whatever the width");

@@ -11,6 +11,7 @@
 
 #include "runtime/context/context.h"
 #include "tools/shared/named_problem.h"
+#include "tools/shared/table.h"
 
 namespace tunedgemm::internal {
 
@@ -28,6 +29,8 @@ void add_device_option(CLI::App& app, std::string& device);
 void add_cache_option(CLI::App& app, std::string& cache);
 
 /// Adds --wide, which makes `width`, the width of tables, unlimited.
+/// Adds --sort, --limit, --columns and --markdown.
+void add_table_options(CLI::App& app, TableChoice& choice);
 void add_wide_option(CLI::App& app, std::size_t& width);
 
 /// Adds --device TEXT and --list LIST, which select winners by is_named() and by LayerList.

@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 #include <numeric>
 #include <ostream>
+#include <stdexcept>
+#include <system_error>
+#include <tuple>
+#include <utility>
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/colour.h"
@@ -15,6 +22,29 @@ namespace {
 
 constexpr std::size_t kBetweenColumns = 2;
 constexpr std::size_t kLeastWrapped = 20;
+
+// A title without what users may leave out: "tunedatutc" for "tuned at (UTC)".
+std::string plain(std::string_view title) {
+  std::string letters;
+  for (const char character : title) {
+    if (std::isalnum(static_cast<unsigned char>(character)) != 0) {
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+    }
+  }
+  return letters;
+}
+
+// Numbers come before texts, and empty cells last. Times are in the unit that is shown.
+std::tuple<int, double, std::string_view> sort_key(std::string_view cell) {
+  const std::size_t sign = cell.starts_with("±") ? std::string_view("±").size() : 0;
+  double number = 0;
+  const auto [end, error] = std::from_chars(cell.data() + sign, cell.data() + cell.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) {
+    return {cell.empty() || cell == "-" ? 2 : 1, 0, cell};
+  }
+  const std::string_view unit(end, cell.data() + cell.size());
+  return {0, number * (unit == " ms" ? 1e3 : unit == " s" ? 1e6 : 1), cell};
+}
 
 }  // namespace
 
@@ -58,6 +88,82 @@ void Table::print_fitting(std::ostream& out, std::size_t width) const {
   }
   const std::size_t rest = width - std::min(width, used == 0 ? 0 : used + kBetweenColumns);
   print_columns(out, fitting, wraps ? std::max(rest, kLeastWrapped) : kUnlimited);
+}
+
+void Table::print_chosen(std::ostream& out, std::size_t width, const TableChoice& choice) const {
+  Table chosen(*this);
+  if (!choice.sort.empty()) {
+    chosen.sort(choice.sort);
+  }
+  if (choice.limit > 0 && choice.limit < rows_.size()) {
+    chosen.rows_.resize(choice.limit);
+  }
+  std::vector<std::size_t> columns;
+  for (const std::string& name : choice.columns) {
+    columns.push_back(column_named(name));
+  }
+  const auto select = [&](auto& all) {
+    auto selected = std::exchange(all, {});
+    for (const std::size_t column : columns) {
+      all.push_back(selected[column]);
+    }
+  };
+  if (!columns.empty()) {
+    select(chosen.columns_);
+    std::ranges::for_each(chosen.rows_, select);
+  }
+  if (choice.is_markdown) {
+    chosen.print_markdown(out);
+  } else if (!columns.empty() || choice.shows_all) {
+    chosen.print(out);
+  } else {
+    chosen.print_fitting(out, width);
+  }
+}
+
+std::size_t Table::column_named(std::string_view name) const {
+  const auto found = std::ranges::find(columns_, plain(name),
+                                       [](const Column& column) { return plain(column.title); });
+  if (found == columns_.end()) {
+    std::string titles;
+    for (const Column& column : columns_) {
+      titles += (titles.empty() ? "" : ", ") + column.title;
+    }
+    throw std::invalid_argument("there is no column \"" + std::string(name) +
+                                "\"; expected one of " + titles);
+  }
+  return static_cast<std::size_t>(found - columns_.begin());
+}
+
+void Table::sort(const std::string& by) {
+  const bool is_descending = by.starts_with('-');
+  const std::size_t column = column_named(std::string_view(by).substr(is_descending ? 1 : 0));
+  std::ranges::stable_sort(rows_, [&](const auto& left, const auto& right) {
+    const auto first = sort_key(left[column]), second = sort_key(right[column]);
+    return is_descending && std::get<0>(first) == std::get<0>(second) ? second < first
+                                                                      : first < second;
+  });
+}
+
+void Table::print_markdown(std::ostream& out) const {
+  const auto print_row = [&](auto text_of) {
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      if (width_of(column) > 0) {
+        out << "| ";
+        for (const char character : std::string(text_of(column))) {
+          out << (character == '|' ? "\\" : "") << character;
+        }
+        out << ' ';
+      }
+    }
+    out << "|\n";
+  };
+  print_row([&](std::size_t column) { return columns_[column].title; });
+  print_row(
+      [&](std::size_t column) { return columns_[column].align == Align::kRight ? "--:" : "---"; });
+  for (const auto& row : rows_) {
+    print_row([&](std::size_t column) { return row[column]; });
+  }
 }
 
 bool Table::is_heading(std::size_t column) const {

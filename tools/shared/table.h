@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tunedgemm::internal {
@@ -20,6 +21,17 @@ struct Column {
   Align align = Align::kLeft;
   Constant constant = Constant::kColumn;
   TooWide too_wide = TooWide::kOmit;  ///< kWrap: only the last column, aligned left
+};
+
+/// What a user wants to see of a table. Columns are named as in the titles; neither case counts nor
+/// what is no letter or digit: "vs default", vs_default.
+struct TableChoice {
+  std::string sort = {};  ///< a column; "-time": from the largest value
+  std::size_t limit = 0;  ///< rows; 0: all
+  /// In this order, whatever the width; none: those that fit.
+  std::vector<std::string> columns = {};
+  bool shows_all = false;  ///< columns, also those that are constant
+  bool is_markdown = false;
 };
 
 /// A plain value, used by one thread.
@@ -41,8 +53,13 @@ class Table {
   /// its longer texts go on below. Constant columns of kind kHeading are in lines "title: text;
   /// ..." above the table.
   void print_fitting(std::ostream& out, std::size_t width) const;
+  /// The same, as the user wants it. Throws std::invalid_argument if there is no such column.
+  void print_chosen(std::ostream& out, std::size_t width, const TableChoice& choice) const;
 
  private:
+  std::size_t column_named(std::string_view name) const;
+  void sort(const std::string& by);
+  void print_markdown(std::ostream& out) const;
   bool is_heading(std::size_t column) const;
   /// 0 if every row is empty.
   std::size_t width_of(std::size_t column) const;

@@ -24,8 +24,8 @@ struct BestOptions {
   std::string cache;
   std::string m, n, k;
   std::string types;
+  TableChoice table;
   bool json = false;
-  bool wide = false;
 };
 
 bool contains(const std::vector<std::int64_t>& numbers, std::int64_t number) {
@@ -85,9 +85,9 @@ Table table_of(const std::vector<WinnerWithState>& winners) {
 }
 
 // A table for each device, or one with all columns.
-void print_tables(const std::vector<WinnerWithState>& winners, bool wide) {
-  if (wide) {
-    table_of(winners).print(std::cout);
+void print_tables(const std::vector<WinnerWithState>& winners, const BestOptions& options) {
+  if (options.table.shows_all) {
+    table_of(winners).print_chosen(std::cout, kUnlimited, options.table);
     return;
   }
   std::map<std::string, std::vector<WinnerWithState>> by_device;
@@ -97,7 +97,7 @@ void print_tables(const std::vector<WinnerWithState>& winners, bool wide) {
   std::string_view separator;
   for (const auto& [device, of_device] : by_device) {
     std::cout << std::exchange(separator, "\n");
-    table_of(of_device).print_fitting(std::cout, line_width(STDOUT_FILENO));
+    table_of(of_device).print_chosen(std::cout, line_width(STDOUT_FILENO), options.table);
   }
 }
 
@@ -107,7 +107,7 @@ ExitStatus best(const BestOptions& options) {
   if (options.json) {
     std::cout << json_text(to_json(winners), 2) << '\n';
   } else if (!winners.empty()) {
-    print_tables(winners, options.wide);
+    print_tables(winners, options);
   }
   if (winners.empty()) {
     const StoreHealth health = store->health();
@@ -128,7 +128,9 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->add_option("--n", options->n, "only these N");
   verb->add_option("--k", options->k, "only these K");
   verb->add_option("--types", options->types, "only types that contain this text: f16");
-  verb->add_flag("--wide", options->wide, "show every column, remarks too, whatever the width");
+  add_table_options(*verb, options->table);
+  verb->add_flag("--wide", options->table.shows_all,
+                 "show every column, remarks too, whatever the width");
   verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
       "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or "

@@ -30,6 +30,7 @@ using Row = std::vector<Cell>;
 struct ShowOptions {
   std::string cache, view;
   std::vector<std::string> filters;
+  TableChoice table;
   bool json = false;
   std::size_t width = line_width(STDOUT_FILENO);  // of the table
 };
@@ -108,7 +109,7 @@ std::string title_of(const ViewColumn& column) {
 }
 
 // The first column with long texts comes last and is wrapped.
-void print_table(const CacheView& view, const std::vector<Row>& rows, std::size_t width) {
+void print_table(const CacheView& view, const std::vector<Row>& rows, const ShowOptions& options) {
   constexpr std::array<std::string_view, 5> kHeadings{"device", "batch", "types", "layout",
                                                       "epilogue"};
   constexpr std::size_t kShort = 20;
@@ -149,7 +150,7 @@ void print_table(const CacheView& view, const std::vector<Row>& rows, std::size_
     }
     table.add(std::move(cells));
   }
-  table.print_fitting(std::cout, width);
+  table.print_chosen(std::cout, options.width, options.table);
 }
 
 void print_json(const CacheView& view, const std::vector<Row>& rows) {
@@ -175,7 +176,7 @@ ExitStatus show(const ShowOptions& options) {
   if (options.json) {
     print_json(view, rows);
   } else if (!rows.empty()) {
-    print_table(view, rows, options.width);
+    print_table(view, rows, options);
   }
   if (rows.empty()) {
     std::cerr << "the view " << view.name << " of " << store->health().path.string() << " has no "
@@ -207,6 +208,7 @@ void add_show(CLI::App& app, ExitStatus& status) {
   verb->add_option("filters", options->filters, "only rows with these values: m=512 state=stale")
       ->type_name("COLUMN=VALUE");
   add_cache_option(*verb, options->cache);
+  add_table_options(*verb, options->table);
   add_wide_option(*verb, options->width);
   verb->add_flag("--json", options->json, "print the rows as a JSON array");
   verb->footer(help_text());

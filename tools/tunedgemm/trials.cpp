@@ -23,6 +23,7 @@ struct TrialsOptions {
   std::vector<Field> shape;
   bool json = false;
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
+  TableChoice table;
 };
 
 // Finalists come first, then screened, then rejected candidates. Each group is sorted by measured
@@ -35,7 +36,7 @@ bool precedes(const TrialRecord& left, const TrialRecord& right) {
   return rank(left) < rank(right);
 }
 
-void print_table(const std::vector<TrialRecord>& trials, std::size_t width) {
+void print_table(const std::vector<TrialRecord>& trials, const TrialsOptions& options) {
   constexpr std::size_t kDetailWidth = 80;
   Table table({{"status"},
                {"reason"},
@@ -60,7 +61,7 @@ void print_table(const std::vector<TrialRecord>& trials, std::size_t width) {
                trial.rejection ? first_line(trial.rejection->detail, kDetailWidth) : "",
                trial.family + " " + to_text(trial.config)});
   }
-  table.print_fitting(std::cout, width);
+  table.print_chosen(std::cout, options.width, options.table);
 }
 
 ExitStatus trials(const TrialsOptions& options) {
@@ -73,7 +74,7 @@ ExitStatus trials(const TrialsOptions& options) {
   if (options.json) {
     std::cout << json_text(to_json(trials), 2) << '\n';
   } else if (!trials.empty()) {
-    print_table(trials, options.width);
+    print_table(trials, options);
   }
   if (trials.empty()) {
     std::cerr << "no candidate was tried for " << extents_text(shape.problem) << " "
@@ -91,6 +92,7 @@ void add_trials(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<TrialsOptions>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
+  add_table_options(*verb, options->table);
   add_wide_option(*verb, options->width);
   verb->add_flag("--json", options->json, "print a JSON array, with complete compiler logs");
   verb->footer("error: relative to the error bound; 1 is the limit.");
