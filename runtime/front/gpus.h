@@ -23,8 +23,8 @@ class Gpus final : public FrontDevices {
   bool describe_current(tunedgemm_context_options& options) const override;
   bool is_captured(void* stream) const noexcept override;
 
-  /// Times what `launch` enqueues on a stream, and returns its result. `is_served` tells
-  /// whether it was served. Captured work has no time.
+  /// Times what `launch` enqueues on a stream, and returns its result. It sets `is_served`, whether
+  /// the call was served. Captured work has no time.
   template <class Launch>
   auto timed(void* on, FrontProduct& product, const bool& is_served, Launch launch) {
     auto* const stream = static_cast<cuda::CUstream>(on);

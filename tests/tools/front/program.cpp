@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/cuda/driver_types.h"
@@ -118,6 +119,7 @@ class Program {
     cublasCreate_v2(&handle_);
   }
 
+  void beside_a_capture();
   void classic();
   void lt();
   void captures();
@@ -160,6 +162,33 @@ class Program {
   void* handle_ = nullptr;
   const float one_ = 1, zero_ = 0, half_ = 0.5F, minus_ = -1;
 };
+
+// The first calls of the process, while another thread captures a stream in the mode that forbids
+// most of the driver's functions to all threads.
+void Program::beside_a_capture() {
+  const auto create = driver_.find<CUresult(CUstream*, unsigned)>("cuStreamCreate");
+  CUstream captured = nullptr, other = nullptr;
+  create(&captured, 1);
+  create(&other, 1);
+  CUcontext context = nullptr;
+  driver_.find<CUresult(CUcontext*)>("cuCtxGetCurrent")(&context);
+  driver_.find<CUresult(CUstream, CUstreamCaptureMode)>("cuStreamBeginCapture_v2")(
+      captured, CUstreamCaptureMode{});
+  cublasSetStream_v2(handle_, other);
+  std::thread([&] {
+    driver_.find<CUresult(CUcontext)>("cuCtxPushCurrent_v2")(context);
+    for (const char* const name : {"beside_capture", "beside_capture_again"}) {
+      multiply(name, {}, [&] { return gemm(0, 0, &one_, &zero_, on_.d); });
+    }
+  }).join();
+  cublasSetStream_v2(handle_, nullptr);
+  CUgraph graph = nullptr;
+  const CUresult ended =
+      driver_.find<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture")(captured, &graph);
+  if (ended != CUDA_SUCCESS) {
+    std::printf("capture invalidated %d\n", ended);
+  }
+}
 
 void Program::classic() {
   multiply("nn", {}, [&] { return gemm(0, 0, &one_, &zero_, on_.d); });
@@ -273,6 +302,7 @@ int main() {
   driver.find<CUresult(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain")(&context, 0);
   driver.find<CUresult(CUcontext)>("cuCtxPushCurrent_v2")(context);
   Program program(driver);
+  program.beside_a_capture();
   program.classic();
   program.lt();
   program.captures();
