@@ -7,7 +7,7 @@
 
 transformers builds GPT-2, Llama (3.2-1B), BERT and ViT (both base) from their configs, with random
 weights in bf16. A step is a forward pass of so many tokens of one sequence (of images: one for 32
-tokens or fewer), plain, in a CUDA graph, or compiled. Each process prints the median of its steps.
+tokens or fewer), plain, in a CUDA graph, or compiled. Prints the median of --steps steps.
 
 --pairs forks pairs of processes in turn, of which one has the preloaded library switched off, and
 compares the least medians: the clock of a shared host differs by a factor of two between processes,
@@ -19,7 +19,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import transformers
@@ -75,9 +75,8 @@ def microseconds(step: Callable[[], object], steps: int) -> float:
     return statistics.median(times[2:])
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, float]:
+def measure(arguments: argparse.Namespace) -> Iterator[tuple[str, float]]:
     torch.manual_seed(1)
-    times: dict[str, float] = {}
     with torch.no_grad():
         for name in arguments.models:
             with torch.device("cuda"):
@@ -89,8 +88,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
                         step = step_of(torch.compile(model), name, tokens)
                     elif way == "graph":
                         step = captured(step)
-                    times[f"{name} {tokens} {way}"] = microseconds(step, arguments.steps)
-    return times
+                    yield f"{name} {tokens} {way}", microseconds(step, arguments.steps)
 
 
 def measure_in_child(mode: str, arguments: argparse.Namespace) -> dict[str, float]:
@@ -99,7 +97,7 @@ def measure_in_child(mode: str, arguments: argparse.Namespace) -> dict[str, floa
     if os.fork() == 0:
         os.environ["TUNEDGEMM_FRONT"] = mode
         with os.fdopen(writer, "w") as file:
-            json.dump(measure(arguments), file)
+            json.dump(dict(measure(arguments)), file)
         sys.exit()
     os.close(writer)
     with os.fdopen(reader) as file:
@@ -132,8 +130,8 @@ def main() -> None:
     if arguments.pairs > 0:
         compare_pairs(arguments)
         return
-    for name, time_us in measure(arguments).items():
-        print(f"{name}: {time_us:.1f} us")
+    for name, time_us in measure(arguments):
+        print(f"{name}: {time_us:.1f} us", flush=True)
 
 
 if __name__ == "__main__":
