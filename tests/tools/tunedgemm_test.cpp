@@ -301,6 +301,8 @@ TEST_CASE("explain takes a problem as tables show it, or its name") {
   }
   says("up", "2 problems have the name \"up\"; write its M N K, as 16x32x24");
   says("quary", "no winner has the name \"quary\"; did you mean \"query\"?");
+  says("query --types f16", "types");
+  CHECK(shell.run(kCommand + "best --json --sort time").status == 2);
   says("8x16", "no winner has the name \"8x16\"; expected M N K, or a name");
   says("8 16", "the shape has no k");
   says("8x16x24 nt 3", "k is given twice; give it once");

@@ -74,17 +74,12 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void add_field(CLI::App& app, const std::string& option, const FieldDescription& field,
-               std::vector<Field>& fields, bool required) {
-  const auto keep = [&fields, name = std::string(field.name)](const std::string& value) {
-    fields.push_back({name, value});
-  };
-  app.add_option_function<std::string>(option, keep, std::string(field.meaning))
-      ->required(required);
+void keep_option(const std::string& name, const std::string& value, std::vector<Field>& fields) {
+  fields.push_back({name, value});
 }
 
 // An argument M, N or K, or what may stand in its place.
-void add_argument(const std::string& name, const std::string& value, std::vector<Field>& fields) {
+void keep_argument(const std::string& name, const std::string& value, std::vector<Field>& fields) {
   const auto parts = split(value, 'x');
   const bool is_number = value.find_first_not_of("-0123456789") == std::string::npos;
   if (name == "m" && parts.size() == kExtents.size() &&
@@ -95,8 +90,15 @@ void add_argument(const std::string& name, const std::string& value, std::vector
   } else if (name == "n" && has_field(fields, "n") && !is_number) {
     fields.push_back({"layout", value});
   } else {
-    fields.push_back({name, value});
+    keep_option(name, value, fields);
   }
+}
+
+CLI::Option* add_field(CLI::App& app, const std::string& option, const FieldDescription& field,
+                       std::vector<Field>& fields, decltype(&keep_option) keep) {
+  const auto keep_value = [&fields, keep, name = std::string(field.name)](
+                              const std::string& value) { keep(name, value, fields); };
+  return app.add_option_function<std::string>(option, keep_value, std::string(field.meaning));
 }
 
 }  // namespace
@@ -120,7 +122,7 @@ void add_cache_option(CLI::App& app, std::string& cache) {
       ->type_name("FILE");
 }
 
-void add_table_options(CLI::App& app, TableChoice& choice) {
+void add_table_options(CLI::App& app, TableChoice& choice, bool& json) {
   app.add_option("--sort", choice.sort, "sort by this column; -time: from the largest value")
       ->type_name("COLUMN");
   app.add_option("--limit", choice.limit, "only so many rows")->check(why_not_positive);
@@ -128,6 +130,10 @@ void add_table_options(CLI::App& app, TableChoice& choice) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_flag("--markdown", choice.is_markdown, "print tables as Markdown");
+  auto* const no_table = app.add_flag("--json", json, "print a JSON array, with every row");
+  for (const char* const option : {"--sort", "--limit", "--columns", "--markdown"}) {
+    no_table->excludes(app.get_option(option));
+  }
 }
 
 void add_wide_option(CLI::App& app, std::size_t& width) {
@@ -203,7 +209,7 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
     if (!contains(left_out, field.name) && !contains(kFieldsWithoutOption, field.name)) {
       std::string option = "--" + std::string(field.name);
       std::replace(option.begin(), option.end(), '_', '-');
-      add_field(app, option, field, fields, false);
+      add_field(app, option, field, fields, keep_option);
     }
   }
 }
@@ -211,11 +217,7 @@ void add_shape_options(CLI::App& app, std::span<const std::string_view> left_out
 void add_shape_arguments(CLI::App& app, std::vector<Field>& fields, Extents extents) {
   for (const FieldDescription& field : shape_fields()) {
     if (contains(kExtents, field.name)) {
-      const auto keep = [&fields, name = std::string(field.name)](const std::string& value) {
-        add_argument(name, value, fields);
-      };
-      app.add_option_function<std::string>(std::string(field.name), keep,
-                                           std::string(field.meaning))
+      add_field(app, std::string(field.name), field, fields, keep_argument)
           ->required(extents == Extents::kRequired && field.name == kExtents.front());
     }
   }
@@ -229,14 +231,15 @@ NamedProblem shape_of_arguments(std::vector<Field> fields) {
   return to_named_problem(fields);
 }
 
-NamedProblem shape_of_arguments(std::vector<Field> fields, const Store& store) {
+NamedProblem shape_of_arguments(std::vector<Field> fields, const std::string& cache) {
   const std::string name = value_of(fields, "m");
   if (has_field(fields, "n") || name.find_first_not_of("0123456789") == std::string::npos) {
     return shape_of_arguments(std::move(fields));
   }
   std::map<std::string, std::string> extents;  // by the texts of the problems
   std::vector<std::string> other_names;
-  for (const auto& [record, state, names] : store.winners_with_state()) {
+  const auto store = open_store_for_reading(cache);
+  for (const auto& [record, state, names] : store->winners_with_state()) {
     std::vector<std::string> own{names};
     for (const std::string_view part : split(names, ',')) {
       own.emplace_back(part.substr(std::min(part.size(), part.find_first_not_of(' '))));
@@ -248,7 +251,9 @@ NamedProblem shape_of_arguments(std::vector<Field> fields, const Store& store) {
     }
   }
   if (extents.size() == 1) {
-    return to_named_problem(std::vector<Field>{{"problem", extents.begin()->first}});
+    std::erase_if(fields, [](const Field& field) { return field.name == "m"; });
+    fields.push_back({"problem", extents.begin()->first});
+    return to_named_problem(fields);
   }
   std::string which = "no winner has";
   std::string hint = "; expected M N K, or a name that tunedgemm best shows";

@@ -29,8 +29,8 @@ void add_device_option(CLI::App& app, std::string& device);
 void add_cache_option(CLI::App& app, std::string& cache);
 
 /// Adds --wide, which makes `width`, the width of tables, unlimited.
-/// Adds --sort, --limit, --columns and --markdown.
-void add_table_options(CLI::App& app, TableChoice& choice);
+/// Adds --sort, --limit, --columns and --markdown, or --json in their place.
+void add_table_options(CLI::App& app, TableChoice& choice, bool& json);
 void add_wide_option(CLI::App& app, std::size_t& width);
 
 /// Adds --device TEXT and --list LIST, which select winners by is_named() and by LayerList.
@@ -60,9 +60,9 @@ void add_shape_arguments(CLI::App& app, std::vector<Field>& fields,
 /// The shape of the arguments "M N K" and its options; types default to f32. Throws as
 /// to_named_problem().
 NamedProblem shape_of_arguments(std::vector<Field> fields);
-/// The same; or the problem of the winners with the name that stands for M. Throws
-/// std::invalid_argument if there is none, or are several.
-NamedProblem shape_of_arguments(std::vector<Field> fields, const Store& store);
+/// The same; or the problem of the winners in the cache whose name stands for M, which the other
+/// fields must not contradict. Throws std::invalid_argument if there is none, or are several.
+NamedProblem shape_of_arguments(std::vector<Field> fields, const std::string& cache);
 
 /// Whether the field is M, N or K.
 bool is_extent(const Field& field);

@@ -128,10 +128,9 @@ void add_best(CLI::App& app, ExitStatus& status) {
   verb->add_option("--n", options->n, "only these N");
   verb->add_option("--k", options->k, "only these K");
   verb->add_option("--types", options->types, "only types that contain this text: f16");
-  add_table_options(*verb, options->table);
+  add_table_options(*verb, options->table, options->json);
   verb->add_flag("--wide", options->table.shows_all,
                  "show every column, remarks too, whatever the width");
-  verb->add_flag("--json", options->json, "print a JSON array");
   verb->footer(
       "State: confirmed; provisional (quick, or its budget ran out); stale (another compiler or "
       "driver has been seen since); void (its template has changed since).\n"

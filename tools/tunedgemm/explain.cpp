@@ -334,8 +334,8 @@ void print_json(const Explanation& explanation) {
 }
 
 ExitStatus explain(const ExplainOptions& options) {
+  const NamedProblem shape = shape_of_arguments(options.shape, options.context.cache);
   const auto context = open_for_reading(options.context);
-  const NamedProblem shape = shape_of_arguments(options.shape, context->store());
   const Explanation explanation = explain(*context, shape.problem);
   if (options.json) {
     print_json(explanation);

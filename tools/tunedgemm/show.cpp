@@ -208,9 +208,8 @@ void add_show(CLI::App& app, ExitStatus& status) {
   verb->add_option("filters", options->filters, "only rows with these values: m=512 state=stale")
       ->type_name("COLUMN=VALUE");
   add_cache_option(*verb, options->cache);
-  add_table_options(*verb, options->table);
+  add_table_options(*verb, options->table, options->json);
   add_wide_option(*verb, options->width);
-  verb->add_flag("--json", options->json, "print the rows as a JSON array");
   verb->footer(help_text());
   verb->callback([options, &status] { status = show(*options); });
 }

@@ -65,8 +65,8 @@ void print_table(const std::vector<TrialRecord>& trials, const TrialsOptions& op
 }
 
 ExitStatus trials(const TrialsOptions& options) {
+  const NamedProblem shape = shape_of_arguments(options.shape, options.context.cache);
   const auto context = open_for_reading(options.context);
-  const NamedProblem shape = shape_of_arguments(options.shape, context->store());
   Device& device = context->device();
   std::vector<TrialRecord> trials =
       context->store().trials({canonical(shape.problem), device.identity(), device.toolchain()});
@@ -92,9 +92,8 @@ void add_trials(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<TrialsOptions>();
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
-  add_table_options(*verb, options->table);
+  add_table_options(*verb, options->table, options->json);
   add_wide_option(*verb, options->width);
-  verb->add_flag("--json", options->json, "print a JSON array, with complete compiler logs");
   verb->footer("error: relative to the error bound; 1 is the limit.");
   verb->callback([options, &status] { status = trials(*options); });
 }
