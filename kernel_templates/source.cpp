@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <stdexcept>
 
@@ -32,6 +33,19 @@ std::string_view take_line(std::string_view& text) {
   const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
   text.remove_prefix(line.size());
   return line;
+}
+
+// Appends the file, with the files that are not in `seen` in the place of their includes.
+void append_expanded(const SourceFile& file, std::set<std::string>& seen, std::string& whole) {
+  std::string_view text = file.text;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (const std::string name = included_name(line, file.name); name.empty()) {
+      whole += line.starts_with("#pragma once") ? "" : line;
+    } else if (seen.insert(name).second) {
+      append_expanded(embedded_file(name), seen, whole);
+    }
+  }
 }
 
 }  // namespace
@@ -169,13 +183,20 @@ std::string fingerprint(const Source& source) {
   return sha256_hex(text, kFingerprintDigits);
 }
 
-std::string command_line(const Source& source, const DeviceLimits& limits) {
-  const BackendFamilies* backend = find_families(source.backend);
-  std::string line = backend == nullptr ? "c++" : backend->compiler_command(source, limits);
+std::string self_contained(const Source& source) {
+  std::string whole;
   for (const auto& [macro, value] : source.defines) {
-    line.append(" -D").append(macro).append("=").append(value);
+    whole.append("#define ").append(macro).append(" ").append(value) += '\n';
   }
-  return line + " kernel_templates/" + std::string(source.file.name);
+  std::set<std::string> seen;
+  append_expanded(source.file, seen, whole);
+  return whole;
+}
+
+std::string compile_command(const Source& source, const DeviceLimits& limits,
+                            const std::string& file) {
+  const BackendFamilies* backend = find_families(source.backend);
+  return (backend == nullptr ? "c++" : backend->compiler_command(source, limits)) + " " + file;
 }
 
 }  // namespace tunedgemm::internal

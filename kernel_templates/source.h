@@ -50,7 +50,12 @@ std::string template_fingerprint(const SourceFile& file, const std::vector<Sourc
 /// 32 hexadecimal digits of a hash of all that determines the binary, except compiler and device.
 std::string fingerprint(const Source& source);
 
-/// A shell command that compiles the shipped file with the same defines.
-std::string command_line(const Source& source, const DeviceLimits& limits);
+/// The kernel as one text that compiles alone: the defines, and every included file in the place of
+/// the first #include that names it.
+std::string self_contained(const Source& source);
+
+/// A shell command that compiles the file, which has the text of self_contained().
+std::string compile_command(const Source& source, const DeviceLimits& limits,
+                            const std::string& file);
 
 }  // namespace tunedgemm::internal

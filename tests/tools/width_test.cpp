@@ -75,7 +75,7 @@ TEST_CASE("No line of a table, a sentence or an error is wider than the terminal
       {TUNEDGEMM " trials" + host, "finalist"},
       {TUNEDGEMM " show best", "config"},
       {TUNEDGEMM " show help", "the GPU's or CPU's name"},
-      {TUNEDGEMM " explain" + host, "rebuild    c++"},
+      {TUNEDGEMM " explain" + host, "rebuild    explain --source"},
       {TUNEDGEMM " explain --device host 41 24 16", "policy stored would"},
       {TUNEDGEMM " doctor", "host compiler"},
       {TUNEDGEMM " bench" + few + " --cool-down-ms 0 --family naive_mnk", "TFLOP/s"},

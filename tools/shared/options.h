@@ -28,9 +28,9 @@ void add_device_option(CLI::App& app, std::string& device);
 /// Adds --cache PATH.
 void add_cache_option(CLI::App& app, std::string& cache);
 
-/// Adds --wide, which makes `width`, the width of tables, unlimited.
 /// Adds --sort, --limit, --columns and --markdown, or --json in their place.
 void add_table_options(CLI::App& app, TableChoice& choice, bool& json);
+/// Adds --wide, which makes `width`, the width of tables, unlimited.
 void add_wide_option(CLI::App& app, std::size_t& width);
 
 /// Adds --device TEXT and --list LIST, which select winners by is_named() and by LayerList.

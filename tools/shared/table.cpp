@@ -66,25 +66,22 @@ void Table::print_fitting(std::ostream& out, std::size_t width) const {
   const std::size_t last = columns_.size() - 1;
   const bool wraps = columns_[last].too_wide == TooWide::kWrap && width_of(last) > 0;
   const std::size_t kept = wraps ? std::min(width_of(last), width / 2) + kBetweenColumns : 0;
-  std::string heading;
   std::vector<std::size_t> fitting;
   std::size_t used = 0;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     const std::size_t needed = width_of(column);
-    if (needed == 0) {
+    if (needed == 0 || is_heading(column)) {
       continue;
     }
-    if (is_heading(column)) {
-      heading += (heading.empty() ? "" : "; ") + columns_[column].title + ": " + rows_[0][column];
-    } else if (wraps && column == last) {
+    if (wraps && column == last) {
       fitting.push_back(column);
     } else if (used == 0 || used + kBetweenColumns + needed + kept <= width) {
       fitting.push_back(column);
       used += (used == 0 ? 0 : kBetweenColumns) + needed;
     }
   }
-  if (!heading.empty()) {
-    out << wrapped(heading, width) << '\n';
+  if (const std::string text = heading(); !text.empty()) {
+    out << wrapped(text, width) << '\n';
   }
   const std::size_t rest = width - std::min(width, used == 0 ? 0 : used + kBetweenColumns);
   print_columns(out, fitting, wraps ? std::max(rest, kLeastWrapped) : kUnlimited);
@@ -164,6 +161,44 @@ void Table::print_markdown(std::ostream& out) const {
   for (const auto& row : rows_) {
     print_row([&](std::size_t column) { return row[column]; });
   }
+}
+
+void Table::print_html(std::ostream& out) const {
+  const auto print_row = [&](std::string_view tag, const auto& cell_of) {
+    out << "<tr>";
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      if (width_of(column) > 0 && !is_heading(column)) {
+        const std::string text = cell_of(column);
+        const auto [kind, number, rest] = sort_key(text);
+        out << '<' << tag << (columns_[column].align == Align::kRight ? " class=right" : "");
+        if (kind == 0) {
+          out << " data-number=" << number;
+        }
+        out << '>' << escaped_html(text) << "</" << tag << '>';
+      }
+    }
+    out << "</tr>\n";
+  };
+  if (const std::string text = heading(); !text.empty()) {
+    out << "<p>" << escaped_html(text) << "</p>\n";
+  }
+  out << "<div class=wide><table>\n<thead>";
+  print_row("th", [&](std::size_t column) { return columns_[column].title; });
+  out << "</thead>\n<tbody>\n";
+  for (const auto& row : rows_) {
+    print_row("td", [&](std::size_t column) { return row[column]; });
+  }
+  out << "</tbody></table></div>\n";
+}
+
+std::string Table::heading() const {
+  std::string text;
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    if (is_heading(column) && width_of(column) > 0) {
+      text += (text.empty() ? "" : "; ") + columns_[column].title + ": " + rows_[0][column];
+    }
+  }
+  return text;
 }
 
 bool Table::is_heading(std::size_t column) const {

@@ -55,11 +55,16 @@ class Table {
   void print_fitting(std::ostream& out, std::size_t width) const;
   /// The same, as the user wants it. Throws std::invalid_argument if there is no such column.
   void print_chosen(std::ostream& out, std::size_t width, const TableChoice& choice) const;
+  void print_markdown(std::ostream& out) const;
+  /// A table element, below the constant columns of kind kHeading. Cells that begin with a number
+  /// have it in microseconds, or in their own unit, as data-number.
+  void print_html(std::ostream& out) const;
 
  private:
   std::size_t column_named(std::string_view name) const;
   void sort(const std::string& by);
-  void print_markdown(std::ostream& out) const;
+  /// "title: text; ..." for the columns that are headings.
+  std::string heading() const;
   bool is_heading(std::size_t column) const;
   /// 0 if every row is empty.
   std::size_t width_of(std::size_t column) const;

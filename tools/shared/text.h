@@ -45,6 +45,8 @@ std::string_view status_text(const TrialRecord& trial);
 /// host the program's name and the version that the name has: "g++ 12" for
 /// "x86_64-linux-gnu-g++-12 1305592-1744025177 for avx2".
 std::string compiler_text(std::string_view compiler);
+/// The text for an HTML element or an attribute in double quotes.
+std::string escaped_html(std::string_view text);
 /// "1 shape", "2 shapes".
 std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.

@@ -15,6 +15,7 @@
 #include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/tables.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
@@ -49,8 +50,9 @@ std::vector<WinnerWithState> filtered(std::vector<WinnerWithState> winners,
   return winners;
 }
 
-// The columns are in the order of their importance.
-Table table_of(const std::vector<WinnerWithState>& winners) {
+}  // namespace
+
+Table winner_table(const std::vector<WinnerWithState>& winners) {
   Table table({{"device", Align::kLeft, Constant::kHeading},
                {"m x n x k"},
                {"types", Align::kLeft, Constant::kHeading},
@@ -84,10 +86,12 @@ Table table_of(const std::vector<WinnerWithState>& winners) {
   return table;
 }
 
+namespace {
+
 // A table for each device, or one with all columns.
 void print_tables(const std::vector<WinnerWithState>& winners, const BestOptions& options) {
   if (options.table.shows_all) {
-    table_of(winners).print_chosen(std::cout, kUnlimited, options.table);
+    winner_table(winners).print_chosen(std::cout, kUnlimited, options.table);
     return;
   }
   std::map<std::string, std::vector<WinnerWithState>> by_device;
@@ -97,7 +101,7 @@ void print_tables(const std::vector<WinnerWithState>& winners, const BestOptions
   std::string_view separator;
   for (const auto& [device, of_device] : by_device) {
     std::cout << std::exchange(separator, "\n");
-    table_of(of_device).print_chosen(std::cout, line_width(STDOUT_FILENO), options.table);
+    winner_table(of_device).print_chosen(std::cout, line_width(STDOUT_FILENO), options.table);
   }
 }
 

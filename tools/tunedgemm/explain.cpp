@@ -26,6 +26,7 @@ namespace {
 struct ExplainOptions {
   ContextChoice context;
   std::vector<Field> shape;
+  std::string source;  // the file to write
   bool json = false;
   std::size_t width = line_width(STDOUT_FILENO);  // of tables
 };
@@ -49,7 +50,7 @@ struct Explanation {
   std::optional<ServedKernel> served;
   std::vector<MissedWinner> nearest;  // if the problem has no winner
   std::string cost;                   // of tuning it, if it has no winner
-  std::string command_line;
+  std::string compile_command;
   std::vector<Instance> ranked;
   std::vector<TrialRecord> trials;
 };
@@ -134,7 +135,6 @@ Explanation explain(Context& context, const Problem& problem) {
     result.cost = cost_text(winners, device.identity());
   }
   result.accumulation_class = accumulation_class(result.chosen.candidate, result.problem, limits);
-  result.command_line = command_line(result.chosen.source(), limits);
   result.trials = context.store().trials({result.problem, device.identity(), device.toolchain()});
   return result;
 }
@@ -146,18 +146,6 @@ std::string titled(std::string_view title, const std::string& text) {
 
 void print_line(std::string_view title, const std::string& text) {
   std::cout << wrapped(titled(title, text), sentence_width(STDOUT_FILENO)) << '\n';
-}
-
-// Ends broken lines in a backslash, so that a shell reads them as one command.
-void print_command(std::string_view title, const std::string& command) {
-  constexpr std::string_view kContinued = " \\";
-  const std::size_t width = sentence_width(STDOUT_FILENO);
-  const std::string text =
-      wrapped(titled(title, command), width - std::min(width, kContinued.size()));
-  for (const char character : text) {
-    std::cout << (character == '\n' ? kContinued : "") << character;
-  }
-  std::cout << '\n';
 }
 
 std::string origin_text(const Explanation& explanation) {
@@ -298,7 +286,7 @@ void print(const Explanation& explanation, Context& context, std::size_t width) 
     print_miss(explanation);
   }
   print_prediction(explanation);
-  print_command("rebuild", explanation.command_line);
+  print_line("rebuild", "explain --source FILE writes the kernel; " + explanation.compile_command);
   print_fastest(explanation.trials, width);
 }
 
@@ -308,7 +296,7 @@ void print_json(const Explanation& explanation) {
             {"because", origin_text(explanation)},
             {"workspace_bytes", explanation.chosen.launch.workspace_bytes},
             {"accumulation_class", class_text(explanation)},
-            {"command_line", explanation.command_line}};
+            {"compile_command", explanation.compile_command}};
   json["served"] = nullptr;
   if (const auto& served = explanation.served) {
     json["served"] = {{"candidate", to_text(served->candidate)},
@@ -336,7 +324,16 @@ void print_json(const Explanation& explanation) {
 ExitStatus explain(const ExplainOptions& options) {
   const NamedProblem shape = shape_of_arguments(options.shape, options.context.cache);
   const auto context = open_for_reading(options.context);
-  const Explanation explanation = explain(*context, shape.problem);
+  Explanation explanation = explain(*context, shape.problem);
+  const Source source = explanation.chosen.source();
+  explanation.compile_command = compile_command(source, context->device().limits(),
+                                                options.source.empty() ? "FILE" : options.source);
+  if (!options.source.empty()) {
+    const std::string origin =
+        "// Written by tunedgemm explain --source.\n// " + to_text(explanation.chosen.candidate) +
+        "\n// for " + to_text(explanation.problem) + "\n// " + explanation.compile_command + "\n";
+    write_file(options.source, origin + self_contained(source), IfThere::kReplaceResults);
+  }
   if (options.json) {
     print_json(explanation);
   } else {
@@ -353,6 +350,9 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   add_shape_arguments(*verb, options->shape);
   add_context_options(*verb, options->context);
   verb->add_flag("--json", options->json, "print a JSON object");
+  verb->add_option("--source", options->source,
+                   "also write the kernel with its defines, for profilers and Compiler Explorer")
+      ->type_name("FILE");
   verb->callback([options, &status] { status = explain(*options); });
 }
 

@@ -23,13 +23,16 @@ class LayerList {
   /// A line for each layer for which has() was never true, with the remedy.
   void warn_of_missing(std::ostream& out) const;
 
- private:
   struct Line {
     std::string file;
     std::string text;
-    std::string key;  // ladder_key() of the canonical problem
+    std::string key;  ///< ladder_key() of the canonical problem
     bool found = false;
   };
+  /// One for each layer.
+  const std::vector<Line>& lines() const { return lines_; }
+
+ private:
   std::vector<Line> lines_;
 };
 

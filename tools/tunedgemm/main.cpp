@@ -16,9 +16,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::kGood;
   // In the order of the help text.
-  for (const auto add_verb : {add_best, add_explain, add_trials, add_show, add_bench, add_sweep,
-                              add_ladder, add_order, add_record, add_run, add_doctor, add_diff,
-                              add_export, add_merge, add_forget, add_gc, add_verify}) {
+  for (const auto add_verb :
+       {add_best, add_explain, add_trials, add_missing, add_show, add_report, add_bench, add_sweep,
+        add_ladder, add_order, add_record, add_run, add_doctor, add_diff, add_export, add_merge,
+        add_forget, add_gc, add_verify}) {
     add_verb(app, status);
   }
   return run_program(app, argc, argv, [&] { return status; });

@@ -20,12 +20,11 @@
 #include "tools/shared/table.h"
 #include "tools/shared/terminal.h"
 #include "tools/shared/text.h"
+#include "tools/tunedgemm/tables.h"
 #include "tools/tunedgemm/verbs.h"
 
 namespace tunedgemm::internal {
 namespace {
-
-using Row = std::vector<Cell>;
 
 struct ShowOptions {
   std::string cache, view;
@@ -108,8 +107,9 @@ std::string title_of(const ViewColumn& column) {
   return title;
 }
 
-// The first column with long texts comes last and is wrapped.
-void print_table(const CacheView& view, const std::vector<Row>& rows, const ShowOptions& options) {
+}  // namespace
+
+Table view_table(const CacheView& view, const std::vector<ViewRow>& rows) {
   constexpr std::array<std::string_view, 5> kHeadings{"device", "batch", "types", "layout",
                                                       "epilogue"};
   constexpr std::size_t kShort = 20;
@@ -121,7 +121,7 @@ void print_table(const CacheView& view, const std::vector<Row>& rows, const Show
     const ViewColumn& described = view.columns[column];
     const bool is_heading = std::ranges::find(kHeadings, described.name) != kHeadings.end();
     Align align = Align::kRight;
-    for (const Row& row : rows) {
+    for (const ViewRow& row : rows) {
       if (const auto* text = std::get_if<std::string>(&row[column])) {
         align = Align::kLeft;
         if (text->size() > kShort && !is_heading) {
@@ -142,7 +142,7 @@ void print_table(const CacheView& view, const std::vector<Row>& rows, const Show
     move_last(order);
   }
   Table table(std::move(columns));
-  for (const Row& row : rows) {
+  for (const ViewRow& row : rows) {
     std::vector<std::string> cells;
     cells.reserve(order.size());
     for (const std::size_t column : order) {
@@ -150,12 +150,14 @@ void print_table(const CacheView& view, const std::vector<Row>& rows, const Show
     }
     table.add(std::move(cells));
   }
-  table.print_chosen(std::cout, options.width, options.table);
+  return table;
 }
 
-void print_json(const CacheView& view, const std::vector<Row>& rows) {
+namespace {
+
+void print_json(const CacheView& view, const std::vector<ViewRow>& rows) {
   Json array = Json::array();
-  for (const Row& row : rows) {
+  for (const ViewRow& row : rows) {
     Json& object = array.emplace_back(Json::object());
     for (std::size_t column = 0; column < view.columns.size(); ++column) {
       object[std::string(view.columns[column].name)] = to_json(row[column]);
@@ -172,11 +174,11 @@ ExitStatus show(const ShowOptions& options) {
     equal.push_back(parse_filter(view, filter));
   }
   const auto store = open_store_for_reading(options.cache);
-  const std::vector<Row> rows = store->rows_of(view, equal);
+  const std::vector<ViewRow> rows = store->rows_of(view, equal);
   if (options.json) {
     print_json(view, rows);
   } else if (!rows.empty()) {
-    print_table(view, rows, options);
+    view_table(view, rows).print_chosen(std::cout, options.width, options.table);
   }
   if (rows.empty()) {
     std::cerr << "the view " << view.name << " of " << store->health().path.string() << " has no "
@@ -196,7 +198,26 @@ std::string help_text() {
          "`tunedgemm show help view=stale` explains the columns of stale, and their units in JSON.";
 }
 
+// Adds everything but the name of the view.
+void add_choice_of_rows(CLI::App& verb, const std::shared_ptr<ShowOptions>& options,
+                        ExitStatus& status) {
+  verb.add_option("filters", options->filters, "only rows with these values: m=512 state=stale")
+      ->type_name("COLUMN=VALUE");
+  add_cache_option(verb, options->cache);
+  add_table_options(verb, options->table, options->json);
+  add_wide_option(verb, options->width);
+  verb.callback([options, &status] { status = show(*options); });
+}
+
 }  // namespace
+
+void add_missing(CLI::App& app, ExitStatus& status) {
+  auto* verb = app.add_subcommand("missing", "print what programs asked for and was never tuned");
+  const auto options = std::make_shared<ShowOptions>();
+  options->view = "missing";
+  add_choice_of_rows(*verb, options, status);
+  verb->footer("`tune-all --from-requests` tunes these problems. Exit status 1: there are none.");
+}
 
 void add_show(CLI::App& app, ExitStatus& status) {
   auto* verb = app.add_subcommand("show", "print a view of the cache as a table");
@@ -205,13 +226,8 @@ void add_show(CLI::App& app, ExitStatus& status) {
       ->required()
       ->check(CLI::Validator(why_no_view, ""))
       ->type_name("VIEW");
-  verb->add_option("filters", options->filters, "only rows with these values: m=512 state=stale")
-      ->type_name("COLUMN=VALUE");
-  add_cache_option(*verb, options->cache);
-  add_table_options(*verb, options->table, options->json);
-  add_wide_option(*verb, options->width);
+  add_choice_of_rows(*verb, options, status);
   verb->footer(help_text());
-  verb->callback([options, &status] { status = show(*options); });
 }
 
 }  // namespace tunedgemm::internal
