@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks what tests don't see: formatting, shell scripts, that every header compiles alone, clang-tidy, the
 # tests under the address, undefined behaviour and thread sanitizers, the tests that compare speeds, tune-all
-# under mpirun and Slurm, ruff and mypy, the Python package's wheel, and ten seconds of fuzzing per program.
+# under mpirun and Slurm, a report in a browser, ruff and mypy, the Python package's wheel, and ten seconds of
+# fuzzing per program.
 #
 #   bash tools/check.sh [--yes]
 #
@@ -12,7 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/ci/packages.sh
 
 parse_yes "$@"
-install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" "${cluster_packages[@]}"
+install_missing "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" "${cluster_packages[@]}" \
+  "${browser_packages[@]}"
 
 say "Formatting and shell scripts"
 install_from_pypi "${python_check_packages[@]}" || true # format.sh says if it has no ruff
@@ -50,6 +52,9 @@ ctest --test-dir build/test -L speed --output-on-failure
 
 say "tune-all under mpirun, and in a Slurm cluster of three nodes that the test starts"
 ctest --test-dir build/test -R '^cluster_' --output-on-failure
+
+say "The page of tunedgemm report in a browser"
+ctest --test-dir build/test -R '^report$' --output-on-failure
 
 say "Python: ruff and mypy"
 if install_from_pypi "${python_build_packages[@]}" "${python_check_packages[@]}"; then

@@ -12,6 +12,9 @@ fuzz_packages=(clang-14 libclang-rt-14-dev)
 # For the tests under the launchers of a cluster, which start their own daemons.
 # shellcheck disable=SC2034
 cluster_packages=(openmpi-bin slurm-wlm munge)
+# For the page that tunedgemm report writes.
+# shellcheck disable=SC2034
+browser_packages=(chromium)
 
 # The Python package is built and tested in this virtual environment, with these packages of PyPI.
 readonly python_venv=build/test/python-venv

@@ -128,6 +128,23 @@ std::string macro_of(std::string_view knob) {
 
 }  // namespace
 
+TEST_CASE("a kernel with its includes in one text compiles alone", "[nvrtc]") {
+  TUNEDGEMM_FIND_NVRTC(nvrtc);
+  for (const Family* family : families("cuda")) {
+    const Problem problem = problem_for(*family);
+    const Config config = configs_of(*family, problem, limits_of(90)).front();
+    Source source = instance_of(*family, problem, config, limits_of(90)).source();
+    const std::string text = self_contained(source);
+    source.file.text = text;
+    source.includes = {};
+    source.defines = {};
+    const auto compiled = nvrtc.compile(source, 90);
+    const auto* failure = std::get_if<CompileFailure>(&compiled);
+    INFO(family->name() << ": " << (failure == nullptr ? "" : failure->log));
+    CHECK(failure == nullptr);
+  }
+}
+
 TEST_CASE("a family's best predicted configs compile for every architecture and hardly ever spill",
           "[nvrtc]") {
   TUNEDGEMM_FIND_NVRTC(nvrtc);
