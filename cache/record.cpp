@@ -36,6 +36,13 @@ bool runs_machine_code(std::string_view compiler, std::string_view made_by) {
   return std::ranges::includes(has, needs);
 }
 
+Match match(const Toolchain& record, const Toolchain& requested) {
+  const std::string_view compiler = requested.compiler;
+  const bool has_none = compiler.substr(0, compiler.find(" for ")) == "none";
+  return record == requested || (has_none && record.driver == requested.driver) ? Match::kExact
+                                                                                : Match::kStale;
+}
+
 std::int64_t in_whole_gib(std::int64_t bytes) {
   constexpr std::int64_t kGiB = std::int64_t{1} << 30;
   return (bytes + kGiB - 1) / kGiB * kGiB;

@@ -184,6 +184,8 @@ std::string utc_now();
 /// Whether a record was tuned with the requested toolchain. A stale record was tuned with another
 /// compiler or driver: it is usable, but due for re-tuning.
 enum class Match : std::int32_t { kExact = 1, kStale = 2 };
+/// A toolchain that has no compiler is no other compiler.
+Match match(const Toolchain& record, const Toolchain& requested);
 
 struct Hit {
   Record record;

@@ -178,8 +178,8 @@ std::optional<Hit> Store::find(const TuningKey& key, const DeviceLimits& limits)
         Instantiation instance =
             archive_->family(record.family)->instantiate(target, record.config, limits);
         if (instance) {
-          const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
-          hit = Hit{std::move(record), match, std::move(instance).value()};
+          const Match found = match(record.toolchain, toolchain);
+          hit = Hit{std::move(record), found, std::move(instance).value()};
           break;
         }
       }
@@ -218,9 +218,9 @@ std::optional<OutdatedWinner> Store::find_outdated(const TuningKey& key,
       const TuningKey key_of_winner{target, device, record.toolchain};
       archive_->read(Archive::Having::kTables, [&](sqlite::Connection& connection) {
         if (auto binary = find_binary_of_winner(connection, key_of_winner)) {
-          const Match match = record.toolchain == toolchain ? Match::kExact : Match::kStale;
+          const Match found = match(record.toolchain, toolchain);
           record.family_fingerprint = family->fingerprint();
-          outdated = {Hit{std::move(record), match, std::move(instance).value()},
+          outdated = {Hit{std::move(record), found, std::move(instance).value()},
                       std::move(*binary)};
         }
         return outdated.has_value();

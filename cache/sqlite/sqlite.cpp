@@ -116,9 +116,13 @@ Connection Connection::in_memory() {
 
 void Connection::attach_to_read(const std::filesystem::path& path, const std::string& schema) {
   const bool can_have_journal = access(path.parent_path().c_str(), W_OK) == 0;
-  Statement(*this, "ATTACH ? AS " + schema)
-      .bind(uri_of(path, can_have_journal ? "mode=ro" : "immutable=1"))
-      .run();
+  Statement attach(*this, "ATTACH ? AS " + schema);
+  attach.bind(uri_of(path, can_have_journal ? "mode=ro" : "immutable=1"));
+  try {
+    attach.run();
+  } catch (const Error& error) {
+    throw error.code() == SQLITE_NOTADB ? Error(SQLITE_NOTADB, "it is no SQLite database") : error;
+  }
 }
 
 // Reads through SQLite's own descriptor: closing another one would drop the locks that this process

@@ -33,8 +33,11 @@ std::string_view name(DataType type) {
 }
 
 std::optional<DataType> parse_data_type(std::string_view text) {
+  constexpr std::string_view kModule = "torch.";
+  text.remove_prefix(text.starts_with(kModule) ? kModule.size() : 0);
   for (const DataTypeTraits& row : kDataTypes) {
-    if (row.name == text) {
+    const auto others = split(row.other_names, ' ');
+    if (row.name == text || std::ranges::find(others, text) != others.end()) {
       return row.type;
     }
   }

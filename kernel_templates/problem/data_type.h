@@ -37,7 +37,8 @@ constexpr DataTypes types(std::initializer_list<DataType> list) {
 
 struct DataTypeTraits {
   DataType type;
-  const char* name;  ///< in texts and tables, and the type's name in kernel sources
+  const char* name;         ///< in texts and tables, and the type's name in kernel sources
+  const char* other_names;  ///< of PyTorch and others, which are read, too
   ElementFormat format;
   DataType accumulator;  ///< f64, f32 or s32
   DataType output;       ///< the default type of D
@@ -54,22 +55,22 @@ struct DataTypeTraits {
 inline constexpr DataTypes kFloatOutputs =
     types({DataType::kF32, DataType::kF16, DataType::kBF16});
 inline constexpr DataTypeTraits kDataTypes[] = {
-    // number          name    bits, exponent, mantissa, infinity
-    {DataType::kF64,   "f64",  {64, 11, 52, true},
+    // number, names, bits, exponent, mantissa, infinity
+    {DataType::kF64,   "f64", "float64 fp64 double", {64, 11, 52, true},
      DataType::kF64, DataType::kF64, types({DataType::kF64}), true, false},
-    {DataType::kF32,   "f32",  {32, 8, 23, true},
+    {DataType::kF32,   "f32", "float32 fp32 float", {32, 8, 23, true},
      DataType::kF32, DataType::kF32, kFloatOutputs, true, false},
-    {DataType::kF16,   "f16",  {16, 5, 10, true},
+    {DataType::kF16,   "f16", "float16 fp16 half", {16, 5, 10, true},
      DataType::kF32, DataType::kF16, kFloatOutputs, true, false},
-    {DataType::kBF16,  "bf16", {16, 8, 7, true},
+    {DataType::kBF16,  "bf16", "bfloat16", {16, 8, 7, true},
      DataType::kF32, DataType::kBF16, kFloatOutputs, true, false},
-    {DataType::kE4M3,  "e4m3", {8, 4, 3, false},
+    {DataType::kE4M3,  "e4m3", "float8_e4m3fn", {8, 4, 3, false},
      DataType::kF32, DataType::kF16, kFloatOutputs, true, true},
-    {DataType::kE5M2,  "e5m2", {8, 5, 2, true},
+    {DataType::kE5M2,  "e5m2", "float8_e5m2", {8, 5, 2, true},
      DataType::kF32, DataType::kF16, kFloatOutputs, true, true},
-    {DataType::kS8,    "s8",   {8, 0, 7, false},
+    {DataType::kS8,    "s8", "int8", {8, 0, 7, false},
      DataType::kS32, DataType::kS32, types({DataType::kS32}), true, false},
-    {DataType::kS32,   "s32",  {32, 0, 31, false},
+    {DataType::kS32,   "s32", "int32", {32, 0, 31, false},
      DataType::kS32, DataType::kS32, types({}), false, false},
 };
 // clang-format on

@@ -132,6 +132,11 @@ double tune_seconds_of_environment() {
                               "a number of seconds above 0");
 }
 
+int sm_limit_of_environment() {
+  return value_of_environment("TUNEDGEMM_SM_LIMIT", 0, parse_positive<int>,
+                              "a number of SMs above 0");
+}
+
 // The device reads the variable itself.
 void check_threads_of_environment() {
   value_of_environment("TUNEDGEMM_THREADS", 0, parse_positive<int>, "a number of threads above 0");
@@ -226,6 +231,22 @@ std::string text_of(const tunedgemm_problem* problem) {
   return written_text(written_problem(checked_call(key).key));
 }
 
+std::vector<std::string> wrong_variables() {
+  using Check = void (*)();
+  std::vector<std::string> sentences;
+  for (const Check check :
+       {Check([] { policy_of_environment(); }), Check([] { rigor_of_environment(); }),
+        Check([] { tune_seconds_of_environment(); }), Check([] { sm_limit_of_environment(); }),
+        Check(check_threads_of_environment)}) {
+    try {
+      check();
+    } catch (const CallError& error) {
+      sentences.emplace_back(error.what());
+    }
+  }
+  return sentences;
+}
+
 ContextOptions checked_options(const tunedgemm_context_options* caller_options) {
   const tunedgemm_context_options whole = caller_options == nullptr
                                               ? tunedgemm_context_options()
@@ -248,10 +269,7 @@ ContextOptions checked_options(const tunedgemm_context_options* caller_options) 
                                                          : static_cast<Rigor>(whole.rigor);
   options.budget = {whole.tune_seconds > 0 ? whole.tune_seconds : tune_seconds_of_environment(),
                     whole.tune_candidates};
-  options.sm_limit = whole.sm_limit > 0
-                         ? whole.sm_limit
-                         : value_of_environment("TUNEDGEMM_SM_LIMIT", 0, parse_positive<int>,
-                                                "a number of SMs above 0");
+  options.sm_limit = whole.sm_limit > 0 ? whole.sm_limit : sm_limit_of_environment();
   if (whole.host_threads == 0) {
     check_threads_of_environment();
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/context/call_key.h"
 #include "runtime/context/checked_call.h"
@@ -41,6 +42,9 @@ std::string text_of(const tunedgemm_problem* problem);
 void check_size(const tunedgemm_plan_info* info);
 void check_size(const tunedgemm_problem* problem);
 void check_size(const tunedgemm_buffers* buffers);
+
+/// A sentence for each environment variable whose value contexts refuse.
+std::vector<std::string> wrong_variables();
 
 /// A null pointer stands for all defaults, including those from environment variables.
 ContextOptions checked_options(const tunedgemm_context_options* caller_options);

@@ -83,6 +83,17 @@ TEST_CASE("The text of a problem as written gives the same problem") {
   }
 }
 
+TEST_CASE("Types have the names of other libraries, too") {
+  const auto types_of = [](const std::string& types) { return types_text(read("types=" + types)); };
+  CHECK(types_of("half") == types_of("f16"));
+  CHECK(types_of("torch.float16") == types_of("f16"));
+  CHECK(types_of("fp32") == types_of("f32"));
+  CHECK(types_of("double") == types_of("f64"));
+  CHECK(types_of("bfloat16->float32") == types_of("bf16->f32"));
+  CHECK(types_of("torch.float8_e4m3fnxfloat8_e5m2->bf16") == types_of("e4m3xe5m2->bf16"));
+  CHECK_THROWS(types_of("torch.torch.f16"));
+}
+
 TEST_CASE("A text leaves out the fields that have their defaults") {
   const std::string text = "types=bf16 layout=nt m=4096 n=6144 k=4096 activation=relu";
   CHECK(written_text(read(text)) == text);

@@ -215,6 +215,10 @@ TEST_CASE("A kernel's short text has its family and its tile") {
   CHECK(kernel_text(record) == "wgmma 16");
   record.config = Config();
   CHECK(kernel_text(record) == "wgmma");
+  record.family = "blocked";
+  record.device.backend = "host";
+  record.config = *parse_config("tile_m=6 tile_n=2 block_m=256 block_n=1024 split_m=2 split_n=1");
+  CHECK(kernel_text(record) == "blocked 6x2x2x1");
 }
 
 TEST_CASE("Number lists are single numbers, ranges, and both joined by commas") {

@@ -78,6 +78,10 @@ TEST_CASE("tune-all refuses a list of devices that are no GPUs, or the same one 
   fails_with("--devices cuda:0,cuda:1,cuda:0", "cuda:0 stands twice in the list");
   fails_with("--devices cuda:0,cuda:00", "cuda:0 stands twice in the list");
   fails_with("--devices all --device cuda:0", "--device excludes --devices");
+  const ProgramResult piped =
+      shell.run("echo half,nn,1,2,3 | " TUNE_ALL " - --dry-run --device host");
+  CAPTURE(piped.errors);
+  CHECK_THAT(piped.output, ContainsSubstring("f16"));
   fails_with("--devices host list.csv", "list.csv cannot be read");  // which is no device
   REQUIRE_FALSE(std::filesystem::exists(shell.cache()));
 }

@@ -53,7 +53,8 @@ TEST_CASE("A wrong command line exits with 2") {
   };
   says("", "tunedgemm: a verb is missing; expected one of best, explain, trials");
   says("--completion tcsh", "tcsh not in {bash,zsh,fish}");
-  says("merge nosuch.db", "Path does not exist: nosuch.db");
+  says("merge nosuch.db", "tunedgemm merge: nosuch.db does not exist");
+  says("diff /dev/null", "tunedgemm diff: files: at least 2 are needed, 1 given");
   says("bst", "\"bst\" is not a verb; did you mean best?");
   says("sing", "\"sing\" is not a verb; expected one of best, explain, trials");
   says("best --tipes f32", "tunedgemm best: --tipes is not an option; did you mean --types?\n");
@@ -613,6 +614,43 @@ TEST_CASE("doctor finds the compiler, or reports that it is missing") {
   REQUIRE(broken.status == 1);
   REQUIRE_THAT(broken.output, ContainsSubstring("BROKEN"));
   REQUIRE_THAT(broken.output, ContainsSubstring("/nowhere/c++"));
+  CHECK(shell.run("TUNEDGEMM_CXX=/nowhere/c++ TUNEDGEMM_POLICY=stored " + kCommand + "doctor")
+            .status == 0);
+}
+
+TEST_CASE("doctor names the caches of the system, and variables that the library refuses") {
+  const TunedShell tuned;
+  const Shell shell;
+  const ProgramResult healthy = shell.run("TUNEDGEMM_SYSTEM_CACHE=" + tuned.cache().string() +
+                                          ":/nowhere.db " + kCommand + "doctor");
+  CAPTURE(healthy.output);
+  CHECK(healthy.status == 0);
+  CHECK_THAT(healthy.output,
+             ContainsSubstring(tuned.cache().string() + ": read only, 1 winner\n") &&
+                 ContainsSubstring("/nowhere.db: no such file"));
+  const std::string wrong =
+      "TUNEDGEMM_POLICY=never TUNEDGEMM_RIGOR=fast TUNEDGEMM_TUNE_SECONDS=0 TUNEDGEMM_SM_LIMIT=-1 "
+      "TUNEDGEMM_THREADS=abc ";
+  const ProgramResult refused = shell.run(wrong + kCommand + "doctor");
+  CAPTURE(refused.output);
+  CHECK(refused.status == 1);
+  for (const char* sentence :
+       {"TUNEDGEMM_POLICY is \"never\"; use tune", "TUNEDGEMM_RIGOR is \"fast\"; use quick",
+        "TUNEDGEMM_TUNE_SECONDS is \"0\"; use a number",
+        "TUNEDGEMM_SM_LIMIT is \"-1\"; use a number",
+        "TUNEDGEMM_THREADS is \"abc\"; use a number"}) {
+    CHECK_THAT(refused.output, ContainsSubstring(sentence));
+  }
+  require_wrong_use(shell, "TUNEDGEMM_THREADS=abc " TUNE_ALL " --m 8 --n 8 --k 8 --device host",
+                    "TUNEDGEMM_THREADS is \"abc\"");
+}
+
+TEST_CASE("A winner is not stale where there is no compiler") {
+  const TunedShell shell;
+  const ProgramResult result =
+      shell.run("TUNEDGEMM_CXX=/nowhere/c++ " + kCommand + "explain 40 24 16 --device host");
+  CAPTURE(result.output, result.errors);
+  CHECK_THAT(result.output, ContainsSubstring("because    tuned: "));
 }
 
 TEST_CASE("Every --json of a verb is one JSON document") {

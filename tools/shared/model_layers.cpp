@@ -108,7 +108,7 @@ std::int64_t number_of(const Json& config, std::initializer_list<const char*> na
 std::string types_of(const Json& config) {
   const auto dtype =
       value_of<std::string>(config, "torch_dtype", value_of<std::string>(config, "dtype", ""));
-  return dtype == "float16" ? "f16" : dtype == "float32" ? "f32" : "bf16";
+  return std::string(name(parse_data_type(dtype).value_or(DataType::kBF16)));
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ std::string shape_text(const NamedProblem& shape) {
 std::vector<FieldDescription> shape_fields() {
   std::vector<FieldDescription> fields;
   for (const ProblemField& field : grammar_fields()) {
-    fields.push_back({field.name, field.meaning});
+    fields.push_back({field.name, field.meaning, field.expected});
   }
   fields.insert(fields.end(), kFieldsOfLists.begin(), kFieldsOfLists.end());
   return fields;

@@ -27,6 +27,7 @@ std::string shape_text(const NamedProblem& shape);
 struct FieldDescription {
   std::string_view name;
   std::string_view meaning;
+  std::string_view expected = {};  ///< the values, in words; "" in lists alone
 };
 /// Every field of a shape. In lists, the fields parallel and kv_heads say how tensor parallelism
 /// divides a layer; they do not change the shape.

@@ -1,9 +1,11 @@
 #include "tools/shared/options.h"
+#include "runtime/calls/arguments.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <regex>
 
 #include "kernel_templates/base/text.h"
 #include "tools/shared/program.h"
@@ -94,11 +96,23 @@ void keep_argument(const std::string& name, const std::string& value, std::vecto
   }
 }
 
+// "row|col" for "row or col"; "" if the field does not have a few words as values.
+std::string values_in(std::string_view expected) {
+  const std::string values = std::regex_replace(std::string(expected), std::regex(", | or "), "|");
+  return values.find(' ') == values.npos && values.find('|') != values.npos ? values : "";
+}
+
 CLI::Option* add_field(CLI::App& app, const std::string& option, const FieldDescription& field,
                        std::vector<Field>& fields, decltype(&keep_option) keep) {
   const auto keep_value = [&fields, keep, name = std::string(field.name)](
                               const std::string& value) { keep(name, value, fields); };
-  return app.add_option_function<std::string>(option, keep_value, std::string(field.meaning));
+  auto* const added =
+      app.add_option_function<std::string>(option, keep_value, std::string(field.meaning));
+  added->group("Fields of the problem");
+  if (const std::string values = values_in(field.expected); !values.empty()) {
+    added->type_name(values)->option_text("TEXT");  // shells complete the values, help is short
+  }
+  return added;
 }
 
 }  // namespace
@@ -180,6 +194,9 @@ std::vector<std::string> device_names_of(const std::vector<std::string>& list) {
 }
 
 ContextOptions to_context_options(const ContextChoice& choice) {
+  if (const auto wrong = wrong_variables(); !wrong.empty()) {
+    throw std::invalid_argument(wrong.front());
+  }
   ContextOptions options;
   options.store.path = choice.cache;
   options.device.compile_command = compile_command();

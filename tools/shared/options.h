@@ -41,7 +41,8 @@ void add_winner_filters(CLI::App& app, std::string& device, std::vector<std::str
 /// or DeviceError if "all" finds no GPU.
 std::vector<std::string> device_names_of(const std::vector<std::string>& list);
 
-/// Precondition: CLI11 has parsed and checked the choice.
+/// Precondition: CLI11 has parsed and checked the choice. Throws std::invalid_argument if an
+/// environment variable has a value that the library refuses.
 ContextOptions to_context_options(const ContextChoice& choice);
 /// A context, or a store, for commands that only read: it never stores anything in the cache.
 std::unique_ptr<Context> open_for_reading(const ContextChoice& choice);

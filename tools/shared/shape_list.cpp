@@ -224,7 +224,9 @@ Json parse_json(std::string_view text) {
   try {
     return Json::parse(text);
   } catch (const Json::exception& error) {
-    throw std::invalid_argument(std::string("it is not valid JSON: ") + error.what());
+    const std::string_view what = error.what();  // "[json.exception...] parse error ..."
+    throw std::invalid_argument("it is not valid JSON: " +
+                                std::string(what.substr(what.find(']') + 2)));
   }
 }
 
@@ -251,6 +253,9 @@ void read_json(std::string_view text, ListLines& lines) {
 
 // The text of the file, or of the built-in list if there is no file of this name.
 std::string text_of_list(const std::string& path) {
+  if (path == "-") {
+    return {std::istreambuf_iterator<char>(std::cin), {}};
+  }
   std::ifstream file(path, std::ios::binary);
   if (file && !std::filesystem::is_directory(path)) {
     return {std::istreambuf_iterator<char>(file), {}};

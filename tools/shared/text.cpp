@@ -1,6 +1,7 @@
 #include "tools/shared/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
@@ -148,7 +149,11 @@ std::string gflops_text(double flops, double us) {
 
 std::string kernel_text(const Record& record) {
   std::string tile;
-  for (const char* knob : {"block_m", "block_n", "block_k", "tile"}) {
+  // The blocks of the host's kernels hardly differ, but their register tiles do.
+  const bool has_register_tile = record.device.backend == "host" && record.config.find("tile_m");
+  for (const char* knob : has_register_tile
+                              ? std::array{"tile_m", "tile_n", "split_m", "split_n", "tile"}
+                              : std::array{"block_m", "block_n", "block_k", "tile", ""}) {
     if (const std::optional<int> value = record.config.find(knob)) {
       tile += (tile.empty() ? " " : "x") + std::to_string(*value);
     }

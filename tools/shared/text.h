@@ -33,7 +33,8 @@ Interval interval_of(const Measurement& measurement);
 std::string spread_text(double relative);
 /// Giga-operations per second, as rounded_text; "-" if there is no time.
 std::string gflops_text(double flops, double us);
-/// The family and the tile of a record's config: "wgmma 128x256x64".
+/// The family and the tile of a record's config: "wgmma 128x256x64"; on the host the register tile
+/// and the division among threads: "blocked 16x1x2x1".
 std::string kernel_text(const Record& record);
 /// The name and the other properties that distinguish devices.
 std::string device_text(const DeviceIdentity& device);

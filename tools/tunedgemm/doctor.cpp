@@ -8,9 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/file/location.h"
 #include "cache/store.h"
+#include "kernel_templates/base/environment.h"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
+#include "runtime/calls/arguments.h"
+#include "tools/shared/cache_files.h"
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
@@ -53,13 +57,29 @@ void examine_cache(const std::string& path, Findings& findings) {
     text += ", journal mode " + health.journal_mode;
     text += health.is_on_local_disk ? "" : ", not on a local disk";
   }
-  text += ", " + std::to_string(health.winners) + " winners, " +
+  const std::vector<std::filesystem::path> system_files = system_store_paths({});
+  text += ", " + std::to_string(health.winners) + " winners" +
+          (system_files.empty() ? ", " : " with the system's caches, ") +
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const std::string_view state = health.state == StoreState::kReadWrite ? kGood : kBroken;
   findings.push_back({"cache", state, text});
   for (const std::string& warning : health.warnings) {
     findings.push_back({"", state, warning});
   }
+  for (const std::filesystem::path& file : system_files) {
+    const bool is_there = std::filesystem::is_regular_file(file);
+    const auto store = is_there ? open_file_for_reading(file) : nullptr;
+    findings.push_back(
+        {"system cache", is_there ? kGood : kAbsent,
+         file.string() + (is_there ? ": read only, " + counted(store->winners().size(), "winner")
+                                   : ": no such file")});
+  }
+}
+
+// A call without a winner never compiles under this policy.
+bool needs_compiler() {
+  const std::string policy = environment("TUNEDGEMM_POLICY");
+  return policy != "stored" && policy != "fail";
 }
 
 void examine_device(const Backend& backend, int ordinal, Findings& findings) {
@@ -75,8 +95,14 @@ void examine_device(const Backend& backend, int ordinal, Findings& findings) {
     findings.push_back({subject, kGood, text});
     const std::string reason = device->why_not_compile();
     const bool compiles = reason.empty();
-    findings.push_back({subject + " compiler", compiles ? kGood : kBroken,
-                        compiles ? compiler_text(device->toolchain().compiler) : reason});
+    findings.push_back({subject + " compiler",
+                        compiles           ? kGood
+                        : needs_compiler() ? kBroken
+                                           : kAbsent,
+                        compiles ? compiler_text(device->toolchain().compiler)
+                        : needs_compiler()
+                            ? reason + "; with TUNEDGEMM_POLICY=stored none is needed"
+                            : reason});
   } catch (const DeviceError& error) {
     findings.push_back({subject, kBroken, error.what()});
   }
@@ -132,6 +158,9 @@ ExitStatus doctor(const DoctorOptions& options) {
     examine_devices(*backend, findings);
   }
   findings.push_back(list_families());
+  for (const std::string& sentence : wrong_variables()) {
+    findings.push_back({"environment", kBroken, sentence});
+  }
   options.json ? print_json(findings) : print(findings);
   for (const Finding& finding : findings) {
     if (finding.state == kBroken) {
