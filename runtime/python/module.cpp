@@ -595,6 +595,7 @@ NB_MODULE(_core, module) {
              "Announces the problems that are planned next; see tunedgemm_context_announce().");
   module.def("ordinal_of", &ordinal_of_either, "device"_a);
   module.attr("__version__") = tunedgemm_version();
+  module.def("write_pending", &write_pending);
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
   module.def(

@@ -344,3 +344,22 @@ def test_a_replaced_stderr_is_no_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     tunedgemm.prepare([((4, 4), (4, 4), "float32")])
     assert sys.stderr.getvalue() == ""
+
+
+def test_names_are_those_of_the_problem_in_the_cache(tmp_path):
+    def names(view):
+        return [(row["m"], row["name"]) for row in view(path)]
+
+    path = tmp_path / "cache.db"
+    shape = {"a": (8, 4), "b": (4, 4), "dtype": "float32", "device": "host"}
+    with tunedgemm.Context("host", cache=path, policy="tune", seconds=30, candidates=2) as context:
+        tunedgemm.prepare([{**shape, "name": "now"}], context=context)
+        assert names(tunedgemm.cache.best) == [(8, "now")]
+    with tunedgemm.Context("host", cache=path, policy="compile") as context:
+        text = {"problem": "types=f32 m=8 n=4 k=4", "name": "before"}
+        tunedgemm.prepare([text], context=context)
+        tunedgemm.prepare([{**shape, "name": "again"}], context=context)
+        tunedgemm.plan(numpy.ones((9, 4)), numpy.ones((4, 4)), context=context, name="missed")
+        # This process has the cache open.
+        assert names(tunedgemm.cache.best) == [(8, "now, before, again")]
+        assert names(tunedgemm.cache.missing) == [(9, "missed")]

@@ -18,6 +18,7 @@ import subprocess
 import sys
 from typing import Any, Literal, Union, overload
 
+from . import _core
 from ._errors import Error, InvalidArgumentError
 
 __all__ = ["best", "coverage", "default_path", "failures", "help", "missing", "stale", "trials"]
@@ -39,6 +40,7 @@ class _View:
     @overload
     def __call__(self, path: Path = ..., *, as_frame: Literal[True], **equal: Any) -> Any: ...
     def __call__(self, path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+        _core.write_pending()  # so that the file has what this process has named or missed
         file = default_path() if path is None else pathlib.Path(path)
         if file is None:
             raise FileNotFoundError(
