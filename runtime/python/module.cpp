@@ -516,7 +516,11 @@ NB_MODULE(_core, module) {
       .def_prop_ro("info", &Plan::info, nb::sig("def info(self) -> PlanInfo"),
                    "The kernel that the plan runs now, and its tuning.")
       .def("__repr__",
-           [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; });
+           [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; })
+      .def("_repr_html_", [](nb::handle self) {
+        const nb::object of_plan = nb::module_::import_("tunedgemm._html").attr("of_plan");
+        return run_python([&] { return of_plan(self); });
+      });
 
   module.def("matmul", &matmul, "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(),
              "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),

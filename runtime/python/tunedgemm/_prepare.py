@@ -57,9 +57,9 @@ def prepare(
         context, the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too;
         c must be an array, unless it is out. The path of a list file is passed to tune_all(), and
         its rows are returned.
-    progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable
-        gets a named tuple (done, total, problem, elapsed, left) when each problem begins, and at
-        the end.
+    progress: True draws a line on stderr if that is a terminal, or a bar in a notebook if tqdm is
+        installed; False draws nothing. A callable gets a named tuple (done, total, problem,
+        elapsed, left) when each problem begins, and at the end.
     policy, context: as for plan().
 
     Returns the plans, in the order of the problems. Ctrl-C ends the call after the current problem,

@@ -16,14 +16,27 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import Any, Literal, Union, overload
 
 from . import _core
 from ._errors import Error, InvalidArgumentError
+from ._html import table
 
 __all__ = ["best", "coverage", "default_path", "failures", "help", "missing", "stale", "trials"]
 
 Path = Union[str, "os.PathLike[str]", None]
+
+
+class Rows(list[dict[str, Any]]):
+    """The rows of a view, which a notebook shows as a table."""
+
+    def __init__(self, columns: list[str], rows: Iterable[Iterable[Any]]) -> None:
+        super().__init__(dict(zip(columns, row)) for row in rows)
+        self._columns = columns
+
+    def _repr_html_(self) -> str:
+        return table(self._columns, (row.values() for row in self))
 
 
 class _View:
@@ -36,7 +49,7 @@ class _View:
     @overload
     def __call__(
         self, path: Path = ..., *, as_frame: Literal[False] = ..., **equal: Any
-    ) -> list[dict[str, Any]]: ...
+    ) -> Rows: ...
     @overload
     def __call__(self, path: Path = ..., *, as_frame: Literal[True], **equal: Any) -> Any: ...
     def __call__(self, path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
@@ -57,7 +70,7 @@ class _View:
             import pandas  # needed for frames only
 
             return pandas.DataFrame(answer["rows"], columns=columns)
-        return [dict(zip(columns, row)) for row in answer["rows"]]
+        return Rows(columns, answer["rows"])
 
 
 best = _View(
