@@ -57,6 +57,15 @@ def test_frame(file):
     assert "config" in cache.best(file, as_frame=True, m=9).columns
 
 
+def test_numbers_that_no_row_has_are_floats(file):
+    pytest.importorskip("pandas")
+    (row,) = cache.best(file)
+    assert row["vs_vendor"] is None
+    frame = cache.best(file, as_frame=True)
+    assert frame["vs_vendor"].dtype == "float64" and frame["vs_vendor"].isna().all()
+    assert frame["config"].tolist() == [row["config"]] and frame["m"].dtype == "int64"
+
+
 def test_rows_are_a_table_in_a_notebook(tmp_path):
     path, shape = tmp_path / "cache.db", {"problem": "types=f32 m=4 n=5 k=6", "device": "host"}
     with tunedgemm.Context("host", cache=path, policy="compile") as context:

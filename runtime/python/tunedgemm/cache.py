@@ -69,7 +69,10 @@ class _View:
         if as_frame:
             import pandas  # needed for frames only
 
-            return pandas.DataFrame(answer["rows"], columns=columns)
+            frame = pandas.DataFrame(answer["rows"], columns=columns)
+            # Of a number that no row has, pandas would make a column of objects.
+            absent = [name for name in columns if answer["rows"] and frame[name].isna().all()]
+            return frame.astype(dict.fromkeys(absent, "float64"))
         return Rows(columns, answer["rows"])
 
 
