@@ -12,6 +12,7 @@ Activation = Literal[
 ]
 Numerics = Literal["default", "ieee", "tf32", "emulated", "fast", "promoted"]
 Policy = Literal["default", "tune", "tune_in_background", "compile", "stored", "fail"]
+Rigor = Literal["default", "quick", "normal", "exhaustive"]
 
 
 def matmul(
