@@ -25,7 +25,9 @@ void PendingWrites::add_request(const Request& request, const DeviceIdentity& de
 
 void PendingWrites::add_name(const WinnerKey& key, const std::string& name) {
   const std::lock_guard lock(mutex_);
-  names_.emplace_back(key, name);
+  auto& [named, names] = names_[key.problem + key.device];
+  named = key;
+  names = joined_names(std::move(names), name);
 }
 
 void PendingWrites::add_trial(const TuningKey& key, const TrialRecord& trial,
@@ -86,8 +88,8 @@ Work PendingWrites::take() {
     for (const auto& [key, pending] : requests) {
       add_calls(connection, pending.request, pending.device);
     }
-    for (const auto& [key, name] : names) {
-      internal::add_name(connection, key, name);
+    for (const auto& [text, named] : names) {
+      internal::add_name(connection, named.first, named.second);
     }
     for (const PendingTrial& pending : trials) {
       put_trial(connection, key_rows(connection, pending.key), pending.trial);

@@ -57,7 +57,7 @@ class PendingWrites {
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, PendingRequest> requests_;
-  std::vector<std::pair<WinnerKey, std::string>> names_;
+  std::unordered_map<std::string, std::pair<WinnerKey, std::string>> names_;
   std::vector<PendingTrial> trials_;
   std::chrono::steady_clock::time_point oldest_trial_;
   std::vector<std::pair<DeviceIdentity, Toolchain>> toolchains_;

@@ -188,8 +188,12 @@ internal::CheckedCall checked_call(Context& context, const CallKey& key,
 
 const Plan& plan_for(Context& context, const CallKey& key, const tunedgemm_buffers& buffers,
                      const internal::PlanOptions& options) {
-  return context.plan(checked_call(context, key, buffers, nullptr), nullptr, options.policy,
-                      options.name, options.accepted_loss);
+  const Plan& plan = context.plan(checked_call(context, key, buffers, nullptr), nullptr,
+                                  options.policy, options.name, options.accepted_loss);
+  if (plan.is_final && !options.name.empty()) {  // else it is a request, which has the name
+    context.store().add_name(plan.problem, context.device().identity(), options.name);
+  }
+  return plan;
 }
 
 tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers, void* stream) {

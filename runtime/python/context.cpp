@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "runtime/python/gil.h"
 #include "runtime/python/names.h"
@@ -25,6 +26,9 @@ tunedgemm_rigor rigor_of(std::string_view name) {
                                                        {"exhaustive", TUNEDGEMM_RIGOR_EXHAUSTIVE}};
   return named("rigor", name, kRigors);
 }
+
+/// The contexts of this process. The GIL guards it.
+using OpenContexts = std::vector<std::weak_ptr<tunedgemm_context>>;
 
 class DefaultContexts {
  public:
@@ -129,6 +133,9 @@ Context::Context(const ContextOptions& wanted) {
   }
   check(status);
   context_.reset(context, tunedgemm_context_destroy);
+  auto& open = PerProcess<OpenContexts>::get();
+  std::erase_if(open, [](const auto& one) { return one.expired(); });
+  open.push_back(context_);
 }
 
 std::shared_ptr<tunedgemm_context> Context::get() const {
@@ -153,6 +160,16 @@ std::string Context::report() const {
 
 std::shared_ptr<tunedgemm_context> default_context(int device) {
   return PerProcess<DefaultContexts>::get().of(device);
+}
+
+void write_pending() {
+  const OpenContexts open = PerProcess<OpenContexts>::get();
+  const GilRelease released;
+  for (const auto& one : open) {
+    if (const auto context = one.lock()) {
+      tunedgemm_context_request(context.get(), nullptr, nullptr, nullptr, 0);
+    }
+  }
 }
 
 void close_default_contexts(bool for_good) {

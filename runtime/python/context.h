@@ -54,6 +54,9 @@ class Context {
 /// which cannot use those of its parent, has its own.
 std::shared_ptr<tunedgemm_context> default_context(int device);
 
+/// Writes what waits for the next write to the caches, such as names and requests. Needs the GIL.
+void write_pending();
+
 /// `for_good` refuses further calls of default_context(); else they open new ones.
 void close_default_contexts(bool for_good);
 

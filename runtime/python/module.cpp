@@ -415,6 +415,13 @@ class Plan {
   std::weak_ptr<tunedgemm_context> context_;
 };
 
+// Arguments that a function does not have, which nanobind would answer with a list of signatures.
+void refuse_others(const nb::args& others, const nb::kwargs& named, const char* sentence) {
+  if (others.size() + named.size() != 0) {
+    throw nb::type_error(sentence);
+  }
+}
+
 }  // namespace
 }  // namespace tunedgemm::python
 
@@ -430,9 +437,12 @@ NB_MODULE(_core, module) {
       "Threads may share it. `with Context(...) as context:` closes it at the end.")
       .def(
           "__init__",
-          [](Context* self, nb::handle device, nb::handle cache, nb::handle policy,
-             nb::handle rigor, nb::handle threads, nb::handle seconds, nb::handle candidates,
-             nb::handle sm_limit) {
+          [](Context* self, nb::handle device, const nb::args& others, nb::handle cache,
+             nb::handle policy, nb::handle rigor, nb::handle threads, nb::handle seconds,
+             nb::handle candidates, nb::handle sm_limit, const nb::kwargs& named) {
+            refuse_others(others, named,
+                          "Context takes device and, by name, cache, policy, rigor, threads, "
+                          "seconds, candidates and sm_limit; this call has others");
             new (self) Context({.device = text_of("device", device),
                                 .cache = path_or_none("cache", cache),
                                 .policy = text_of("policy", policy),
@@ -442,12 +452,12 @@ NB_MODULE(_core, module) {
                                 .seconds = number_of("seconds", seconds),
                                 .sm_limit = integer_of("sm_limit", sm_limit)});
           },
-          "device"_a.none() = "auto", nb::kw_only(), "cache"_a.none() = nb::none(),
+          "device"_a.none() = "auto", "others"_a, "cache"_a.none() = nb::none(),
           "policy"_a.none() = "default", "rigor"_a.none() = "default", "threads"_a.none() = 0,
-          "seconds"_a.none() = 0.0, "candidates"_a.none() = 0, "sm_limit"_a.none() = 0,
+          "seconds"_a.none() = 0.0, "candidates"_a.none() = 0, "sm_limit"_a.none() = 0, "named"_a,
           nb::sig("def __init__(self, device: str = 'auto', *, "
-                  "cache: str | os.PathLike[str] | None = None, policy: str = 'default', "
-                  "rigor: str = 'default', threads: int = 0, seconds: float = 0.0, "
+                  "cache: str | os.PathLike[str] | None = None, policy: Policy = 'default', "
+                  "rigor: Rigor = 'default', threads: int = 0, seconds: float = 0.0, "
                   "candidates: int = 0, sm_limit: int = 0) -> None"),
           "device: 'auto', 'host', 'cuda' or 'cuda:1'.\n"
           "cache: the cache file; '' keeps winners in memory only; None: $TUNEDGEMM_CACHE, else\n"
@@ -469,6 +479,10 @@ NB_MODULE(_core, module) {
       .def(
           "__exit__", [](Context& self, const nb::args&) { self.close(); }, nb::arg("args"));
 
+  const nb::sig run_signature(
+      "def run(self, a: object, b: object, *, bias: object = None, out: object = None, "
+      "c: object = None, scale_a: object = None, scale_b: object = None, "
+      "stream: int | None = None) -> object");
   nb::class_<Plan>(module, "Plan",
                    "A problem whose kernel is chosen and loaded; made by tunedgemm.plan(). Threads "
                    "may share it.")
@@ -492,12 +506,16 @@ NB_MODULE(_core, module) {
       .def_static(
           "of_text",
           [](nb::handle problem, nb::handle device, nb::handle policy, nb::handle name,
-             nb::handle accepted_loss, nb::handle context) {
+             nb::handle accepted_loss, nb::handle context, const nb::kwargs& named) {
+            refuse_others(
+                {}, named,
+                "a problem in text takes device, policy, name, accepted_loss and context; "
+                "this one has others");
             return Plan(text_of("problem", problem), device, policy, name, accepted_loss, context);
           },
-          "problem"_a, nb::kw_only(), "device"_a = "host", "policy"_a = "default",
-          "name"_a = nb::none(), "accepted_loss"_a = 0.0, "context"_a = nb::none(),
-          nb::keep_alive<0, 6>(),
+          "problem"_a.none(), nb::kw_only(), "device"_a.none() = "host",
+          "policy"_a.none() = "default", "name"_a = nb::none(), "accepted_loss"_a.none() = 0.0,
+          "context"_a = nb::none(), "named"_a, nb::keep_alive<0, 6>(),
           "The plan of a problem that is written as in a list of shapes, for arrays at addresses\n"
           "that are multiples of 16.")
       .def(
@@ -508,15 +526,27 @@ NB_MODULE(_core, module) {
           },
           "a"_a.none(), "b"_a.none(), nb::kw_only(), "bias"_a = nb::none(), "out"_a = nb::none(),
           "c"_a = nb::none(), "scale_a"_a = nb::none(), "scale_b"_a = nb::none(),
-          "stream"_a = nb::none(),
+          "stream"_a = nb::none(), run_signature,
           "The product of other arrays with the shapes, strides and types of the plan's; returns\n"
           "out. See tunedgemm.matmul().")
+      .def(
+          "run",  // of its own, since nb::kwargs would cost each call 70 ns
+          [](nb::handle, const nb::args&, const nb::kwargs&) {
+            throw nb::type_error(
+                "run takes a, b and, by name, bias, out, c, scale_a, scale_b and stream; this call "
+                "has others, or lacks one");
+          },
+          run_signature)
       .def_prop_ro("description", &Plan::description,
                    "One line for people: family, config and origin of the kernel.")
       .def_prop_ro("info", &Plan::info, nb::sig("def info(self) -> PlanInfo"),
                    "The kernel that the plan runs now, and its tuning.")
       .def("__repr__",
-           [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; });
+           [](const Plan& self) { return "<tunedgemm.Plan " + self.description() + ">"; })
+      .def("_repr_html_", [](nb::handle self) {
+        const nb::object of_plan = nb::module_::import_("tunedgemm._html").attr("of_plan");
+        return run_python([&] { return of_plan(self); });
+      });
 
   module.def("matmul", &matmul, "a"_a.none(), "b"_a.none(), "bias"_a.none(), "activation"_a.none(),
              "out"_a.none(), "out_dtype"_a.none(), "c"_a.none(), "alpha"_a.none(), "beta"_a.none(),
@@ -595,6 +625,7 @@ NB_MODULE(_core, module) {
              "Announces the problems that are planned next; see tunedgemm_context_announce().");
   module.def("ordinal_of", &ordinal_of_either, "device"_a);
   module.attr("__version__") = tunedgemm_version();
+  module.def("write_pending", &write_pending);
   module.def("_close_default_contexts", &close_default_contexts, "for_good"_a);
   module.def("_register_torch_operators", &register_torch_operators, "folder"_a);
   module.def(

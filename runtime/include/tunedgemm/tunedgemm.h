@@ -316,7 +316,7 @@ typedef struct tunedgemm_plan_options {
   size_t struct_size TUNEDGEMM_DEFAULT(sizeof(tunedgemm_plan_options)); /**< sizeof *options */
   tunedgemm_policy policy TUNEDGEMM_ZERO; /**< TUNE and FAIL: also for a plan without a winner. */
   tunedgemm_launch_regime launch_regime TUNEDGEMM_ZERO; /**< Calls without a plan are isolated. */
-  const char* name TUNEDGEMM_ZERO; /**< Shown with the request in the view `missing`, or NULL. */
+  const char* name TUNEDGEMM_ZERO; /**< Added to the problem's names in the cache, or NULL. */
   /** The expected loss up to which a stored kernel of another M is used, and none is made: 0.05 is
    * one that is expected to take at most 5 % longer than the winner. 0: the policy's, 5 % for
    * COMPILE and none for TUNE; the other policies keep theirs, any stored kernel or none. */

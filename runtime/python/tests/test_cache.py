@@ -57,6 +57,28 @@ def test_frame(file):
     assert "config" in cache.best(file, as_frame=True, m=9).columns
 
 
+def test_numbers_that_no_row_has_are_floats(file):
+    pytest.importorskip("pandas")
+    (row,) = cache.best(file)
+    assert row["vs_vendor"] is None
+    frame = cache.best(file, as_frame=True)
+    assert frame["vs_vendor"].dtype == "float64" and frame["vs_vendor"].isna().all()
+    assert frame["config"].tolist() == [row["config"]] and frame["m"].dtype == "int64"
+
+
+def test_rows_are_a_table_in_a_notebook(tmp_path):
+    path, shape = tmp_path / "cache.db", {"problem": "types=f32 m=4 n=5 k=6", "device": "host"}
+    with tunedgemm.Context("host", cache=path, policy="compile") as context:
+        tunedgemm.prepare([{**shape, "name": "<b>qkv</b> & more"}], context=context)
+    rows = cache.missing(path)
+    text = rows._repr_html_()
+    assert text.startswith("<table><thead><tr><th>device</th><th>m</th><th>n</th><th>k</th>")
+    assert "<td>4</td><td>5</td><td>6</td>" in text and "None" not in text
+    assert "<td>&lt;b&gt;qkv&lt;/b&gt; &amp; more</td>" in text
+    assert text.count("<td>") == text.count("<th>") == len(rows[0])
+    assert "<th>m</th>" in cache.missing(path, m=7)._repr_html_()  # no rows
+
+
 def test_a_file_in_use_can_be_read(file):
     with tunedgemm.Context("host", cache=str(file)):
         assert len(cache.best(file)) == 1

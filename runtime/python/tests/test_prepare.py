@@ -344,3 +344,94 @@ def test_a_replaced_stderr_is_no_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     tunedgemm.prepare([((4, 4), (4, 4), "float32")])
     assert sys.stderr.getvalue() == ""
+
+
+class Bar:
+    """A bar of tqdm, which keeps what it would draw."""
+
+    def __init__(self, total, leave, bar_format):
+        self.total, self.n, self.drawn, self.is_closed = total, 0, [], False
+        BARS.append(self)
+
+    def set_description_str(self, text):
+        self.drawn.append((self.n, text))
+
+    def close(self):
+        self.is_closed = True
+
+
+BARS = []
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    BARS.clear()
+    shell = types.SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
+    return shell
+
+
+TWO = [((4, 4), (4, 4), "float32"), {"a": (4, 4), "b": (4, 8), "dtype": "float32", "name": "x"}]
+
+
+def test_a_bar_is_drawn_in_a_notebook(notebook, capfd):
+    tunedgemm.prepare(TWO)
+    (bar,) = BARS
+    assert bar.drawn[0] == (0, "1/2 4x4x4 float32  0:00 elapsed")
+    assert (0.5, "2/2 x 4x8x4 float32  0:00 elapsed, 0:00 left") in bar.drawn
+    assert bar.drawn[-1][0] == bar.total and bar.is_closed
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_is_closed_after_a_failure(notebook):
+    with pytest.raises(ValueError, match='types is "f31"'):
+        tunedgemm.prepare(["types=f31 m=4 n=4 k=4"])
+    assert BARS[0].is_closed
+
+
+def test_no_bar_is_drawn_elsewhere(notebook, monkeypatch):
+    tunedgemm.prepare(TWO, progress=False)
+    tunedgemm.prepare(TWO, progress=lambda state: None)
+    del notebook.kernel  # a shell of IPython in a terminal
+    tunedgemm.prepare(TWO)
+    notebook.kernel = None
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # not installed
+    tunedgemm.prepare(TWO)
+    assert BARS == []
+
+
+def test_tqdm_draws_the_text(notebook, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "tqdm.auto")
+    pytest.importorskip("tqdm.auto")
+    tunedgemm.prepare(TWO)
+    drawn = capsys.readouterr().err.split("\r")
+    assert any(text.startswith("1/2 4x4x4 float32  0:00 elapsed ") for text in drawn)
+
+
+def test_names_are_those_of_the_problem_in_the_cache(tmp_path):
+    def names(view):
+        return [(row["m"], row["name"]) for row in view(path)]
+
+    path = tmp_path / "cache.db"
+    shape = {"a": (8, 4), "b": (4, 4), "dtype": "float32", "device": "host"}
+    with tunedgemm.Context("host", cache=path, policy="tune", seconds=30, candidates=2) as context:
+        tunedgemm.prepare([{**shape, "name": "now"}], context=context)
+        assert names(tunedgemm.cache.best) == [(8, "now")]
+    with tunedgemm.Context("host", cache=path, policy="compile") as context:
+        text = {"problem": "types=f32 m=8 n=4 k=4", "name": "before"}
+        tunedgemm.prepare([text], context=context)
+        tunedgemm.prepare([{**shape, "name": "again"}], context=context)
+        tunedgemm.plan(numpy.ones((9, 4)), numpy.ones((4, 4)), context=context, name="missed")
+        # This process has the cache open.
+        assert names(tunedgemm.cache.best) == [(8, "now, before, again")]
+        assert names(tunedgemm.cache.missing) == [(9, "missed")]
+
+
+def test_a_plan_is_a_table_in_a_notebook():
+    a = numpy.ones((4, 4), "float32")
+    with tunedgemm.Context("host", cache="", policy="tune", seconds=30, candidates=2) as context:
+        plan = tunedgemm.plan(a, a, context=context)
+        text, head = plan._repr_html_(), f"<tr><th>plan</th><th>{plan.description}</th></tr>"
+    assert text.startswith(f"<table><thead>{head}</thead><tbody>")
+    assert "<tr><td>origin</td><td>tuned</td></tr>" in text and "None" not in text

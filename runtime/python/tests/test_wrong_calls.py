@@ -1,11 +1,19 @@
 """Wrong calls raise an exception that names the argument and the value; nothing crashes."""
 
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import typing
+
 import ml_dtypes
 import numpy
 import pytest
 
 import tunedgemm
 from support import run_alone
+from tunedgemm._matmul import Policy, Rigor
 
 A, B = numpy.ones((4, 3), "float32"), numpy.ones((3, 5), "float32")
 BF16 = numpy.ones((4, 4), ml_dtypes.bfloat16)
@@ -205,3 +213,37 @@ def test_nothing_is_printed():
         tunedgemm.matmul(a, a)
         """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_pytorch_is_named_where_it_is_missing():
+    program = "import sys; sys.modules['torch'] = None; import tunedgemm.torch"
+    message = "ImportError: tunedgemm.torch needs PyTorch: pip install 'torch>=2.10'"
+    assert run_alone(program).stderr.splitlines()[-1] == message
+
+
+@pytest.mark.parametrize("argument,names", [("policy", Policy), ("rigor", Rigor)])
+def test_the_types_of_arguments_have_the_names_of_the_library(argument, names):
+    with pytest.raises(ValueError, match="may be one of: ") as error:
+        tunedgemm.Context("host", **{argument: "x"})
+    assert str(error.value).endswith(": " + ", ".join(typing.get_args(names)))
+
+
+def test_mypy_knows_the_names(tmp_path):
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import tunedgemm\n"
+        "tunedgemm.Context('host', rigor='quick', policy='tune').close()\n"
+        "tunedgemm.Context('host', rigor='fast')\n"
+        "tunedgemm.Context('host', policy='never')\n"
+        "tunedgemm.prepare([], policy='never')\n"
+        "tunedgemm.tune_all([], rigor='fast')\n"
+    )
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", tmp_path / "cache", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "MYPYPATH": str(pathlib.Path(tunedgemm.__file__).parents[1])},
+    ).stdout
+    wrong = {int(line) for line in re.findall(r"program\.py:(\d+): error", checked)}
+    assert wrong == {3, 4, 5, 6}, checked

@@ -239,6 +239,20 @@ def test_wrong_types_are_refused_with_a_sentence(function, argument, tmp_path, m
         (lambda: tunedgemm.Context(threads=1.5), TypeError, "threads is a float; give an integer"),
         (lambda: tunedgemm.Context(cache=5), TypeError, "cache is a int; give a path"),
         (lambda: tunedgemm.plan(A, B, name=5), TypeError, "name is a int; give a string"),
+        (lambda: tunedgemm.Context(polcy="tune"), TypeError, "^Context takes device and, by name"),
+        (lambda: tunedgemm.Context("host", "a.db"), TypeError, "^Context takes device and"),
+        (lambda: PLAN.run(A), TypeError, "^run takes a, b and, by name"),
+        (lambda: PLAN.run(A, B, alpha=2), TypeError, "^run takes a, b and, by name"),
+        (
+            lambda: tunedgemm.prepare([{"problem": "m=4", "bias": A}], context=HOST),
+            TypeError,
+            "^m=4: a problem in text takes device, policy",
+        ),
+        (
+            lambda: tunedgemm.prepare([{"problem": "types=f32 m=4 n=4 k=4", "device": None}]),
+            TypeError,
+            "^types=f32 m=4 n=4 k=4: device is a NoneType; give a string",
+        ),
     ],
 )
 def test_answers(call, error, message):

@@ -12,6 +12,7 @@ Activation = Literal[
 ]
 Numerics = Literal["default", "ieee", "tf32", "emulated", "fast", "promoted"]
 Policy = Literal["default", "tune", "tune_in_background", "compile", "stored", "fail"]
+Rigor = Literal["default", "quick", "normal", "exhaustive"]
 
 
 def matmul(
@@ -200,7 +201,7 @@ def plan(
 
     policy: the way to a kernel without a winner: "tune", "tune_in_background", "compile", "stored"
         or "fail". "default": the context's.
-    name: the problem's name in the list of requests (`tunedgemm show missing`).
+    name: added to the problem's names, which tunedgemm.cache.best() and missing() show.
     accepted_loss: "tune" and "compile" use a stored kernel of another M if it is expected to take
         at most this share longer than the winner; 0.05 is 5 %.
 

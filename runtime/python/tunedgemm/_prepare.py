@@ -15,7 +15,7 @@ from typing import IO, Any, Callable, Union, overload
 
 from . import _arrays, _core
 from ._errors import Error, InvalidArgumentError, NoDeviceError
-from ._matmul import plan
+from ._matmul import Policy, Rigor, plan
 from ._programs import path_of
 from ._progress import Line, Progress, in_thread
 
@@ -34,14 +34,14 @@ def prepare(
     problems: Iterable[Any],
     *,
     progress: Progress = ...,
-    policy: str = ...,
+    policy: Policy = ...,
     context: _core.Context | None = ...,
 ) -> list[_core.Plan]: ...
 def prepare(
     problems: Path | Iterable[Any],
     *,
     progress: Progress = True,
-    policy: str = "default",
+    policy: Policy = "default",
     context: _core.Context | None = None,
 ) -> Any:
     """Tunes or loads the kernels of problems before they are needed, so that their first calls
@@ -57,9 +57,9 @@ def prepare(
         context, the first GPU, else the host. bias, out, scale_a and scale_b may be shapes, too;
         c must be an array, unless it is out. The path of a list file is passed to tune_all(), and
         its rows are returned.
-    progress: True draws a line on stderr if that is a terminal; False draws nothing. A callable
-        gets a named tuple (done, total, problem, elapsed, left) when each problem begins, and at
-        the end.
+    progress: True draws a line on stderr if that is a terminal, or a bar in a notebook if tqdm is
+        installed; False draws nothing. A callable gets a named tuple (done, total, problem,
+        elapsed, left) when each problem begins, and at the end.
     policy, context: as for plan().
 
     Returns the plans, in the order of the problems. Ctrl-C ends the call after the current problem,
@@ -87,7 +87,7 @@ def prepare(
 
 @contextlib.contextmanager
 def _announced(
-    wanted: Sequence[dict[str, Any]], device: str, policy: str, context: _core.Context | None
+    wanted: Sequence[dict[str, Any]], device: str, policy: Policy, context: _core.Context | None
 ) -> Iterator[None]:
     """While a GPU tunes a problem, its compilers begin with the next one of its context."""
     texts: dict[_core.Context | int, list[str]] = {}
@@ -122,7 +122,7 @@ def _problem_text(arguments: Mapping[str, Any]) -> str:
 
 
 def _plan(
-    text: str, arguments: dict[str, Any], policy: str, context: _core.Context | None
+    text: str, arguments: dict[str, Any], policy: Policy, context: _core.Context | None
 ) -> _core.Plan:
     try:
         if "problem" in arguments:
@@ -228,7 +228,7 @@ def tune_all(
     *,
     cache: Path | None = None,
     device: str | None = None,
-    rigor: str | None = None,
+    rigor: Rigor | None = None,
     progress: Progress = True,
     **options: Any,
 ) -> list[Row]:

@@ -1,4 +1,4 @@
-"""One line of progress on a terminal, for work that takes minutes."""
+"""One line of progress on a terminal or in a notebook, for work that takes minutes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,27 @@ def in_thread(work: Callable[..., Any], *arguments: Any) -> concurrent.futures.F
     return future
 
 
+def bar_of_notebook() -> Any:
+    """A bar of tqdm that is drawn in the notebook that runs this program; None elsewhere, and
+    without tqdm."""
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=1, leave=False, bar_format="{desc} {bar}")
+
+
 class Line:
-    """Draws the state on stderr if that is a terminal, or passes it to a callable."""
+    """Draws the state on stderr if that is a terminal, or by tqdm in a notebook, or passes it to a
+    callable."""
 
     def __init__(self, progress: Progress, total: int, prefix: str = ""):
         self._report = progress if callable(progress) else None
-        self._is_drawn = progress is True and sys.stderr.isatty()
+        self._bar = bar_of_notebook() if progress is True else None
+        self._is_drawn = progress is True and self._bar is None and sys.stderr.isatty()
         self._begin = time.monotonic()
         self._done, self._total, self._problem, self._note = 0, total, "", ""
         self._prefix = prefix
@@ -54,6 +69,8 @@ class Line:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
         if self._is_drawn:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
@@ -87,14 +104,14 @@ class Line:
             self._draw()
 
     def _draw(self) -> None:
+        problem = self._note or (self._problem and self._prefix + self._problem)
         if self._is_drawn:
             width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-            text = text_of(
-                self.state(),
-                width - 1,
-                self._note or (self._problem and self._prefix + self._problem),
-            )
+            text = text_of(self.state(), width - 1, problem)
             print("\r\x1b[2K" + text, end="", file=sys.stderr, flush=True)
+        elif self._bar is not None:
+            self._bar.n = self._done / (self._total or 1)
+            self._bar.set_description_str(text_of(self.state(), 100, problem))  # room for the bar
 
 
 def text_of(state: State, width: int, problem: str) -> str:

@@ -16,13 +16,27 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import Any, Literal, Union, overload
 
+from . import _core
 from ._errors import Error, InvalidArgumentError
+from ._html import table
 
 __all__ = ["best", "coverage", "default_path", "failures", "help", "missing", "stale", "trials"]
 
 Path = Union[str, "os.PathLike[str]", None]
+
+
+class Rows(list[dict[str, Any]]):
+    """The rows of a view, which a notebook shows as a table."""
+
+    def __init__(self, columns: list[str], rows: Iterable[Iterable[Any]]) -> None:
+        super().__init__(dict(zip(columns, row)) for row in rows)
+        self._columns = columns
+
+    def _repr_html_(self) -> str:
+        return table(self._columns, (row.values() for row in self))
 
 
 class _View:
@@ -35,10 +49,11 @@ class _View:
     @overload
     def __call__(
         self, path: Path = ..., *, as_frame: Literal[False] = ..., **equal: Any
-    ) -> list[dict[str, Any]]: ...
+    ) -> Rows: ...
     @overload
     def __call__(self, path: Path = ..., *, as_frame: Literal[True], **equal: Any) -> Any: ...
     def __call__(self, path: Path = None, *, as_frame: bool = False, **equal: Any) -> Any:
+        _core.write_pending()  # so that the file has what this process has named or missed
         file = default_path() if path is None else pathlib.Path(path)
         if file is None:
             raise FileNotFoundError(
@@ -54,8 +69,11 @@ class _View:
         if as_frame:
             import pandas  # needed for frames only
 
-            return pandas.DataFrame(answer["rows"], columns=columns)
-        return [dict(zip(columns, row)) for row in answer["rows"]]
+            frame = pandas.DataFrame(answer["rows"], columns=columns)
+            # Of a number that no row has, pandas would make a column of objects.
+            absent = [name for name in columns if answer["rows"] and frame[name].isna().all()]
+            return frame.astype(dict.fromkeys(absent, "float64"))
+        return Rows(columns, answer["rows"])
 
 
 best = _View(

@@ -13,12 +13,14 @@
 #include "tests/support/catch.h"
 #include "tests/support/comes_true.h"
 #include "tests/support/environment_variable.h"
+#include "tests/support/sql.h"
 #include "tests/support/temporary_folder.h"
 #include "tunedgemm/tunedgemm.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Matrices = tunedgemm::internal::HostCall;
 using tunedgemm::internal::EnvironmentVariable;
+using tunedgemm::internal::sql_number;
 using tunedgemm::internal::TemporaryFolder;
 
 namespace {
@@ -76,6 +78,26 @@ TEST_CASE("A call tunes, and the next process uses the cache without compiling")
              ContainsSubstring("1 tuned, 0 stale") && ContainsSubstring("0 kernels compiled here"));
   CHECK_THAT(std::string(context.plan(problem, again.buffers()).description()),
              ContainsSubstring("(tuned, "));
+}
+
+TEST_CASE("A plan's name is among its problem's, if it is tuned now, was tuned, or is not tuned") {
+  const Cache cache;
+  Matrices matrices(37, 53, 29);
+  const auto plan = [&](tunedgemm_policy policy, std::int64_t m, const char* name) {
+    const auto context = host_context(cache.path.c_str(), policy);
+    context.plan({.m = m, .n = 53, .k = 29}, matrices.buffers(), {.name = name});
+    context.plan({.m = m, .n = 53, .k = 29}, matrices.buffers(), {.name = name});
+  };
+  const auto count = [&](const std::string& what) {
+    return sql_number(cache.path, "select count(*) from " + what);
+  };
+  plan(TUNEDGEMM_POLICY_TUNE, 37, "tuned now");
+  CHECK(count("best where name = \"tuned now\"") == 1);
+  plan(TUNEDGEMM_POLICY_FAIL, 37, "tuned before");
+  CHECK(count("best where name = \"tuned now, tuned before\"") == 1);
+  CHECK(count("missing") == 0);
+  plan(TUNEDGEMM_POLICY_COMPILE, 38, "not tuned");
+  CHECK(count("missing where name = \"not tuned\"") == 1);
 }
 
 TEST_CASE("Policy fail refuses problems without a winner and names the remedy") {

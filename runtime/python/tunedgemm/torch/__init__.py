@@ -61,7 +61,10 @@ groups they raise NotImplementedError, as do tensors that are not dense and stri
 
 from typing import Any
 
-from ._fields import follow_carveout, set_invariant, set_sm_limit
+try:
+    from ._fields import follow_carveout, set_invariant, set_sm_limit
+except ImportError as error:
+    raise ImportError("tunedgemm.torch needs PyTorch: pip install 'torch>=2.10'") from error
 from ._groups import ranges_of_rows
 from ._patch import patch, unpatch
 from ._record import Problem, Shapes, record
