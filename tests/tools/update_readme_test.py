@@ -78,6 +78,7 @@ class UpdateReadme(unittest.TestCase):
             "model": "a model",
             "blocks": 2,
             "device": "A GPU",
+            "pytorch": "3.0",
             "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}],
         }
         for name in ("gpt2", "llama", "mixtral", "qwen3_moe"):

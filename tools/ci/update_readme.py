@@ -314,12 +314,7 @@ def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
     steps = {}
     for name in MODELS:
         run = read_model_step(folder / f"model_step_{name}.json")
-        speedups = [
-            min(us for way, us in row["us"].items() if way not in run["ways"])
-            / min(row["us"][way] for way in run["ways"])
-            for row in run["rows"]
-        ]
-        steps[name] = run, ", ".join(f"{speedup:.2f}" for speedup in speedups)
+        steps[name] = run, ", ".join(f"{row['speedup']:.2f}" for row in run["rows"])
     return steps
 
 
