@@ -58,7 +58,7 @@ class PlotModelStep(DrawingTest):
         for text in (
             ">A step of whole models: 1.50 times as fast (median; 1.50 to 1.50)<",
             ">A GPU, 2026-01-02, PyTorch 3.0, 2 pairs of processes, whose speedups the bars show<",
-            ">bert, 32<",
+            ">bert, 32 tokens<",
             ">1.50:  30 us graph → 20 us graph + tuned<",
         ):
             self.assertIn(text, svg)

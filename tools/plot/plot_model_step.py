@@ -27,7 +27,7 @@ def compared(row: dict) -> dict:
     pairs = [old / new for old, new in zip(times[before], times[after])]
     before_us, after_us = min(times[before]), min(times[after])
     return row | {
-        "name": ", ".join(str(row[key]) for key in ("model", "tokens") if key in row),
+        "name": f"{row['model']}, {row['tokens']} tokens" if "model" in row else f"{row['tokens']}",
         "speedup": before_us / after_us,
         "range": (min(pairs), max(pairs)),
         "times": f"{before_us:,.0f} us {before} → {after_us:,.0f} us {after}",
@@ -71,7 +71,7 @@ def draw(document: dict, prefix: str) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     least, most = min(row["range"][0] for row in rows), max(row["range"][1] for row in rows)
     axes.set_xlim(min(0.95, 0.98 * least), max(1, most))
-    axes.set_ylabel("tokens")
+    axes.set_ylabel("tokens" if "model" in document else None)
     axes.set_xlabel("speedup, the best way with tuned products beside the best without")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
