@@ -100,7 +100,7 @@ class PlotBench(unittest.TestCase):
     def picture(self, *arguments: str) -> str:
         """The content of the SVG, which has the picture's text as text."""
         result = self.plot(*arguments)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))  # no warning of the layout
         self.assertEqual((self.folder / "picture.png").read_bytes()[:4], b"\x89PNG")
         return (self.folder / "picture.svg").read_text(encoding="utf-8")
 
@@ -155,9 +155,6 @@ class PlotBench(unittest.TestCase):
         text = self.picture(self.write("a.json", document([slow]) | device))
         self.assertIn(">GFLOP/s<", text)
         self.assertIn(">2026-01-02, g++ 12; median of 11 interleaved rounds<", text)
-        slow["contenders"][0]["p80_us"] = 20
-        text = self.picture(self.write("a.json", document([slow]) | device))
-        self.assertIn("interleaved rounds, band from p20 to p80<", text)
 
     def test_breaks_long_lines(self):
         text = self.picture(

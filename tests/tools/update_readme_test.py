@@ -222,7 +222,7 @@ class UpdateReadme(unittest.TestCase):
             ("types", "[]", "TypeError"),
             ("squares", good.replace('"median_us"', '"us"'), "KeyError('median_us')"),
             ("ladder", good.replace('"m": 1000', '"m": "1000"'), "TypeError"),
-            ("triton", good.replace("cool_down_ms", "rest"), "KeyError('cool_down_ms')"),
+            ("squares", good.replace("cool_down_ms", "rest"), "KeyError('cool_down_ms')"),
         ):
             with self.subTest(name=name, sentence=sentence):
                 (self.folder / f"{name}.json").write_text(content, encoding="utf-8")

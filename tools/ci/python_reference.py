@@ -29,20 +29,17 @@ def of_nodes(nodes: list[ast.stmt], prefix: str, public: list[str] | None) -> It
                 yield from of_nodes(node.body, f"{prefix}.{node.name}", None)
 
 
-def public_names(tree: ast.Module) -> list[str]:
-    found = re.search(r"^__all__ = (\[.*\])", ast.unparse(tree), re.MULTILINE)
-    return ast.literal_eval(found[1]) if found else []
-
-
 def of_package(folder: pathlib.Path) -> Iterator[Section]:
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in folder.rglob("*.py")}
     for file, tree in sorted(trees.items()):
         parts = file.relative_to(folder.parent).with_suffix("").parts
         module = ".".join(part for part in parts if part[0] != "_")
-        if names := public_names(tree):
-            yield module, ast.get_docstring(tree) or ""
-        names = names or public_names(trees[file.with_name("__init__.py")])
-        yield from of_nodes(tree.body, module, names)
+        for source in (tree, trees[file.with_name("__init__.py")]):
+            if found := re.search(r"(?m)^__all__ = (\[.*\])", ast.unparse(source)):
+                if source is tree:
+                    yield module, ast.get_docstring(tree) or ""
+                yield from of_nodes(tree.body, module, ast.literal_eval(found[1]))
+                break
 
 
 def of_bindings(source: str) -> Iterator[Section]:

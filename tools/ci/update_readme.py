@@ -14,6 +14,7 @@ import math
 import pathlib
 import statistics
 import sys
+from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "plot"))
 
@@ -37,36 +38,34 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
-    """Reads a file of bench, ladder or bench_triton.py. Fails if a field that the README shows is
-    missing; `of_contenders` are fields of each contender."""
+def load(file: pathlib.Path, program: str, check: Callable[[dict], object]) -> dict:
+    """Reads a file that `program` wrote; `check` fails if a field that is shown is missing."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
-        for row in run["rows"]:
-            (
-                row["m"] + row["n"] + row["k"] + row["batch"],
-                row["name"] + row["types"] + row["layout"] + row["epilogue"],
-                row["remarks"],
-            )
-            for contender in row["contenders"]:
-                (
-                    contender["contender"] + "",
-                    contender["median_us"] + 0,
-                    [contender[field] for field in of_contenders],
-                )
-        (
-            run["device"] + run["compiler"] + run["driver"] + run["began_at"],
-            run["vendor"],
-            run["rounds"],
-            run["cool_down_ms"],
-        )
+        check(run)
     except OSError as error:
         raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
         raise SystemExit(
-            f"update_readme.py: {file} is not what `tunedgemm bench --json` writes: {error!r}"
+            f"update_readme.py: {file} is not what {program} writes: {error!r}"
         ) from error
     return run
+
+
+def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
+    """Reads a file of bench or ladder; `of_contenders` are fields of each contender."""
+
+    def check(run: dict) -> None:
+        for row in run["rows"]:
+            row["m"] + row["n"] + row["k"] + row["batch"], row["remarks"]
+            row["name"] + row["types"] + row["layout"] + row["epilogue"]
+            for contender in row["contenders"]:
+                contender["contender"] + "", contender["median_us"] + 0
+                [contender[field] for field in of_contenders]
+        run["device"] + run["compiler"] + run["driver"] + run["began_at"]
+        run["vendor"], run["rounds"], run["cool_down_ms"]
+
+    return load(file, "`tunedgemm bench --json`", check)
 
 
 def contender_us(row: dict, theirs: str) -> float | None:
@@ -104,15 +103,9 @@ def median_text(ratios: dict[int | str, float], rows: list[dict]) -> str:
         f"**{median:.2f}** ({min(usual):.2f} to {max(usual):.2f} in {len(usual)} of {len(ratios)}"
     )
     for of, ratio in outliers.items():
-        left_out = sum(
-            "wrong result" in remark
-            for row in rows
-            if row["name"] == of
-            for remark in row.get("remarks", [])
-        )
-        text += f"; {ratio:.2f}, an outlier, for {of}" + (
-            f", where {left_out} of its proposals were left out as wrong" if left_out else ""
-        )
+        text += f"; {ratio:.2f}, an outlier, for {of}"
+        if count := left_out(rows).get(str(of)):
+            text += f", where {count} of its proposals were left out as wrong"
     return text + ")"
 
 
@@ -199,66 +192,34 @@ def layers_table(rows: list[dict]) -> list[str]:
     return lines
 
 
-def left_out_text(rows: list[dict]) -> str:
+def left_out(rows: list[dict]) -> dict[str, int]:
     """The rows that lack proposals of the vendor, because their errors exceed the bound."""
     counts = {
-        row["name"]: sum("wrong result" in remark for remark in row["remarks"]) for row in rows
+        row["name"]: sum("wrong result" in remark for remark in row.get("remarks", []))
+        for row in rows
     }
-    left_out = ", ".join(f"{count} for {name}" for name, count in counts.items() if count)
-    return (
-        f" Proposals of cuBLASLt whose errors exceed the bound are left out: {left_out}."
-        if left_out
-        else ""
-    )
+    return {name: count for name, count in counts.items() if count}
+
+
+def left_out_text(rows: list[dict]) -> str:
+    counts = ", ".join(f"{count} for {name}" for name, count in left_out(rows).items())
+    text = f" Proposals of cuBLASLt whose errors exceed the bound are left out: {counts}."
+    return text if counts else ""
 
 
 def rounds_text(run: dict) -> str:
     return f"{run['rounds']} rounds, {run['cool_down_ms']} ms of cool-down before each sample"
 
 
-def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
-    """Empty if tools/measure/bench_triton.py was not run."""
-    file = folder / "triton.json"
-    if not file.is_file():
-        return []
-    run = read_run(file)
-    ratios: dict[str, dict[int | str, float]] = {}
-    for row in run["rows"]:
-        us = {contender["contender"]: contender["median_us"] for contender in row["contenders"]}
-        if {"tuned", "triton"} <= us.keys():
-            ratios.setdefault(f"{row['types']} {row['layout']}", {})[row["m"]] = (
-                us["triton"] / us["tuned"]
-            )
-    found = "; ".join(
-        f"{types}: {mean_text(of_size, 'Triton')} over {len(of_size)} sizes"
-        for types, of_size in ratios.items()
-    )
-    return [
-        f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)",
-        "",
-        (
-            "`tools/measure/bench_triton.py`: the block-level matmul of Triton's tutorial with its "
-            f"16 configs, in one process with ours, launched back to back ({rounds_text(run)}). "
-            f"{found}."
-        ),
-        "",
-    ]
-
-
 def read_grouped(file: pathlib.Path) -> dict:
     """Reads the results of tools/measure/bench_grouped.py."""
-    try:
-        run = json.loads(file.read_text(encoding="utf-8"))
+
+    def check(run: dict) -> None:
         for row in run["rows"]:
             row["name"] + row["types"], row["us"]["ours"] + row["tflops"], len(row["rows"])
         run["device"] + run["versions"]
-    except OSError as error:
-        raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise SystemExit(
-            f"update_readme.py: {file} is not what bench_grouped.py --json writes: {error!r}"
-        ) from error
-    return run
+
+    return load(file, "bench_grouped.py --json", check)
 
 
 def grouped_ratios(run: dict) -> dict[str, dict[int | str, float]]:
@@ -437,7 +398,6 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
             f"`{command_of(folder, 'types')}` ({rounds_text(types)}).",
             "",
             *grouped_lines(folder),
-            *triton_lines(folder, place),
             f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)",
             "",
             (

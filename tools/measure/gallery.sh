@@ -23,7 +23,6 @@ draw_with() {
 
 draw() {
   draw_with plot_bench squares
-  draw_with plot_bench triton
   draw_with plot_ladder ladder
   for models in models model_step_{gpt2,llama,mixtral,qwen3_moe}; do
     draw_with plot_model_step "$models"

@@ -7,9 +7,8 @@ each provider.
     plot_bench.py old.json new.json --labels before,after -o both
     plot_bench.py --check old.json                              reports errors only
 
-The line is the median; a band reaches from the 20th to the 80th percentile if it would be seen.
-Each combination of types and layout has its own panel. Needs matplotlib (Debian:
-python3-matplotlib).
+The line is the median. Each combination of types and layout has its own panel. Needs matplotlib
+(Debian: python3-matplotlib).
 """
 
 import argparse
@@ -33,8 +32,6 @@ PROVIDERS = {
     "cuBLAS": ("cublas", "#CC79A7", "v"),
     "OpenBLAS": ("openblas 0", "#D55E00", "s"),
 }
-# A narrower band, as a part of the median, cannot be seen.
-NARROWEST_BAND = 0.05
 LINES = ("-", "--", ":", "-.")  # one per run
 
 
@@ -47,14 +44,6 @@ class Run:
     began_at: str
     rounds: int
     rows: list[dict]
-
-
-@dataclass
-class Point:
-    size: float
-    rate: float
-    low: float
-    high: float
 
 
 def check_row(row: dict) -> None:
@@ -113,50 +102,6 @@ def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
     )
 
 
-def points(rows: list[dict], sizes: list[float], provider: str, scale: float) -> list[Point]:
-    result = []
-    for row, size in zip(rows, sizes):
-        if contender := contender_of(row, provider):
-            rate, us = scale * contender["tflops"], contender["median_us"]
-            low, high = (rate * us / contender[edge] for edge in ("p80_us", "p20_us"))
-            result.append(Point(size, rate, low, high))
-    return sorted(result, key=lambda point: point.size)
-
-
-def has_band(line_points: list[Point]) -> bool:
-    """Whether it would be seen."""
-    return any(point.high > (1 + NARROWEST_BAND) * point.low for point in line_points)
-
-
-def draw_provider(
-    axes: Any, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool
-) -> None:
-    is_ours = provider == "libtunedgemm"
-    on_top = 4 if is_ours else 3
-    _, colour, marker = PROVIDERS[provider]
-    x, y = [point.size for point in line_points], [point.rate for point in line_points]
-    axes.plot(
-        x,
-        y,
-        color=colour,
-        linestyle=line,
-        linewidth=2.2 if is_ours else 1.5,
-        marker=marker,
-        markersize=4,
-        markerfacecolor=colour if is_filled else "white",
-        label=label,
-        zorder=on_top,
-        clip_on=False,
-    )
-    if not has_band(line_points):
-        return
-    low, high = [point.low for point in line_points], [point.high for point in line_points]
-    if line != "none":
-        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=on_top - 2)
-    else:
-        axes.vlines(x, low, high, color=colour, linewidth=1, zorder=on_top - 2)
-
-
 def draw_panel(axes: Any, runs: list[Run], panel: tuple[str, str], only_panel: bool) -> None:
     rows_of = {
         run.label: [row for row in run.rows if (row["types"], row["layout"]) == panel]
@@ -168,19 +113,27 @@ def draw_panel(axes: Any, runs: list[Run], panel: tuple[str, str], only_panel: b
     for run, line in zip(runs, itertools.cycle(LINES)):
         rows = rows_of[run.label]
         sizes = [row[name[0].lower()] for row in rows] if is_line else size_axis(rows)[1]
-        for provider in PROVIDERS:
-            if line_points := points(rows, sizes, provider, scale):
-                label = provider if len(runs) == 1 else f"{provider}, {run.label}"
-                draw_provider(
-                    axes,
-                    line_points,
-                    provider,
-                    label,
-                    line if is_line else "none",
-                    line == LINES[0],
-                )
+        for provider, (_, colour, marker) in PROVIDERS.items():
+            found = [(size, contender_of(row, provider)) for size, row in zip(sizes, rows)]
+            points = sorted((size, scale * each["tflops"]) for size, each in found if each)
+            if not points:
+                continue
+            is_ours = provider == "libtunedgemm"
+            axes.plot(
+                [size for size, _ in points],
+                [rate for _, rate in points],
+                color=colour,
+                linestyle=line if is_line else "none",
+                linewidth=2.2 if is_ours else 1.5,
+                marker=marker,
+                markersize=4,
+                markerfacecolor=colour if line == LINES[0] else "white",
+                label=provider if len(runs) == 1 else f"{provider}, {run.label}",
+                zorder=4 if is_ours else 3,
+                clip_on=False,
+            )
         bounds = [
-            (size, bound * scale) for row, size in zip(rows, sizes) if (bound := roofline(row))
+            (size, scale * bound) for size, row in zip(sizes, rows) if (bound := roofline(row))
         ]
         if bounds and is_line and len(runs) == 1:
             label = "roofline at the measured clock"
@@ -229,12 +182,6 @@ def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     )
     rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
     how = f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds"
-    if any(
-        has_band(points(run.rows, [0] * len(run.rows), name, 1))
-        for run in runs
-        for name in PROVIDERS
-    ):
-        how += ", band from p20 to p80"
     found = message(runs[0].rows) if len(runs) == len(panels) == 1 else None
     return (found, f"{what} on {devices}, {how}") if found else (f"{what} on {devices}", how)
 

@@ -60,7 +60,7 @@ def draw(document: dict, prefix: str) -> None:
         axes.plot([row["speedup"]], [i], "o", color=colour, markersize=7, clip_on=False)
         axes.annotate(
             f"{row['speedup']:.2f}:  {row['times']}",
-            (max(row["speedup"], *row["range"]), i),
+            (max(1, row["speedup"], *row["range"]), i),  # not across the line at 1
             (9, 0),
             textcoords="offset points",
             va="center",
