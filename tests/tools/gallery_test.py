@@ -30,6 +30,7 @@ class Gallery(unittest.TestCase):
             "measure/*.sh",
             "plot/*.py",
             "gallery/*.json",
+            "gallery/*.txt",
             "gallery/README.md",
         ):
             for file in (ROOT / "tools").glob(pattern):
@@ -81,7 +82,7 @@ class Gallery(unittest.TestCase):
         result = self.run_gallery("paint")
         self.assertEqual(
             (result.returncode, result.stderr),
-            (2, 'gallery.sh: "paint" is neither measure nor draw\n'),
+            (2, 'gallery.sh: "paint" is neither draw nor a part of tools/gallery/commands.txt\n'),
         )
         (self.root / "tools" / "gallery" / "ladder.json").write_text("{", encoding="utf-8")
         text = self.readme.read_text(encoding="utf-8")
@@ -89,6 +90,17 @@ class Gallery(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("ladder.json is not what `tunedgemm ladder --json` writes", result.stderr)
         self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
+
+    def test_runs_the_command_of_a_part(self):
+        folder = self.root / "tools" / "gallery"
+        (folder / "commands.txt").write_text(
+            "first: tunedgemm order 8 8 8 --config 'block_m=8 block_n=8 block_k=8' --json a.json\n"
+            "second: false\n"
+        )
+        result = self.run_gallery("first")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue((self.root / "a.json").exists())
+        self.assertEqual(self.run_gallery("second").returncode, 1)
 
 
 if __name__ == "__main__":

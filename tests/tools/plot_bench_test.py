@@ -100,18 +100,19 @@ class PlotBench(unittest.TestCase):
     def picture(self, *arguments: str) -> str:
         """The content of the SVG, which has the picture's text as text."""
         result = self.plot(*arguments)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))  # no warning of the layout
         self.assertEqual((self.folder / "picture.png").read_bytes()[:4], b"\x89PNG")
         return (self.folder / "picture.svg").read_text(encoding="utf-8")
 
     def test_draws_the_providers_of_a_run(self):
         text = self.picture(self.write("a.json", document(SQUARES)))
         for expected in (
-            "f16→f16 nn on A GPU",
-            "2026-01-02, nvrtc 13.0, cuBLASLt 13.1.0",
+            ">0.90 times as fast as cuBLASLt best of 8 (median; 0.90 to 0.90 over 3 sizes)<",
+            ">f16→f16 nn on A GPU, 2026-01-02, nvrtc 13.0, cuBLASLt 13.1.0; median of 11",
+            ">roofline at the measured clock<",
             "M = N = K (elements)",
             "TFLOP/s",
-            ">tuned<",
+            ">libtunedgemm<",
             ">cuBLASLt default<",
             ">cuBLASLt best of 8<",
         ):
@@ -120,16 +121,16 @@ class PlotBench(unittest.TestCase):
     def test_overlays_runs_under_their_labels(self):
         first, second = (self.write(name, document(SQUARES)) for name in ("a.json", "b.json"))
         text = self.picture(first, second, "--labels", "before,after")
-        self.assertIn("tuned, before", text)
-        self.assertIn("tuned, after", text)
-        self.assertIn("tuned, b", self.picture(first, second))
+        self.assertIn("libtunedgemm, before", text)
+        self.assertIn("libtunedgemm, after", text)
+        self.assertIn("libtunedgemm, b", self.picture(first, second))
         self.assertEqual(self.plot(first, second, "--labels", "same,same").returncode, 2)
 
     def test_files_of_the_same_name_are_labelled_by_path(self):
         (self.folder / "old").mkdir()
         first, second = (self.write(name, document(SQUARES)) for name in ("a.json", "old/a.json"))
         text = self.picture(first, second)
-        self.assertIn("tuned, " + second, text)
+        self.assertIn("libtunedgemm, " + second, text)
         result = self.plot(first, first)
         self.assertEqual(result.returncode, 2)
         self.assertIn("give each a different name by --labels", result.stderr)
@@ -147,6 +148,21 @@ class PlotBench(unittest.TestCase):
         )
         self.assertNotIn("cuBLASLt", text)
 
+    def test_draws_small_rates_of_a_host(self):
+        slow = row(8, 8, 8, vendor=False)
+        identity = "x86_64-linux-gnu-g++-12 1305592-1744025177 for avx512f+avx512vl+avx2+fma+f16c"
+        device = {"device": "A CPU", "vendor": None, "compiler": identity}
+        text = self.picture(self.write("a.json", document([slow]) | device))
+        self.assertIn(">GFLOP/s<", text)
+        self.assertIn(">2026-01-02, g++ 12; median of 11 interleaved rounds<", text)
+
+    def test_breaks_long_lines(self):
+        text = self.picture(
+            self.write("a.json", document(SQUARES) | {"device": 20 * "long " + "name"})
+        )
+        self.assertIn(" long</text>", text)
+        self.assertIn(" long name, 2026-01-02, nvrtc 13.0", text)
+
     def test_draws_the_providers_of_bench_triton(self):
         rows = [row(size, size, size, vendor=False) for size in (256, 384)]
         for one in rows:
@@ -157,7 +173,7 @@ class PlotBench(unittest.TestCase):
         text = self.picture(
             self.write("a.json", document(rows) | {"vendor": "Triton 3.6.0, cuBLAS"})
         )
-        for expected in (">tuned<", ">Triton<", ">cuBLAS<", "Triton 3.6.0, cuBLAS"):
+        for expected in (">libtunedgemm<", ">Triton<", ">cuBLAS<", "Triton 3.6.0, cuBLAS"):
             self.assertIn(expected, text)
         self.assertNotIn("cuBLASLt", text)
 

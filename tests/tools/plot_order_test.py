@@ -38,7 +38,9 @@ class PlotOrder(DrawingTest):
         self.assertGreater((self.folder / "picture.png").stat().st_size, 5_000)
         svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
         for text in (
-            "40 x 24 in tiles",
+            ">D of 40 × 24 in tiles of 16 × 8",
+            "First wave's bytes: 100% in groups",
+            "fill: #1f2d3d",
             "groups of 2 rows",
             "2 tiles read",
             "2 rows of A and 1 column of B",

@@ -14,6 +14,7 @@ import math
 import pathlib
 import statistics
 import sys
+from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "plot"))
 
@@ -37,36 +38,34 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
-    """Reads a file of bench, ladder or bench_triton.py. Fails if a field that the README shows is
-    missing; `of_contenders` are fields of each contender."""
+def load(file: pathlib.Path, program: str, check: Callable[[dict], object]) -> dict:
+    """Reads a file that `program` wrote; `check` fails if a field that is shown is missing."""
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
-        for row in run["rows"]:
-            (
-                row["m"] + row["n"] + row["k"] + row["batch"],
-                row["name"] + row["types"] + row["layout"] + row["epilogue"],
-                row["remarks"],
-            )
-            for contender in row["contenders"]:
-                (
-                    contender["contender"] + "",
-                    contender["median_us"] + 0,
-                    [contender[field] for field in of_contenders],
-                )
-        (
-            run["device"] + run["compiler"] + run["driver"] + run["began_at"],
-            run["vendor"],
-            run["rounds"],
-            run["cool_down_ms"],
-        )
+        check(run)
     except OSError as error:
         raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:  # a JSONDecodeError is a ValueError
         raise SystemExit(
-            f"update_readme.py: {file} is not what `tunedgemm bench --json` writes: {error!r}"
+            f"update_readme.py: {file} is not what {program} writes: {error!r}"
         ) from error
     return run
+
+
+def read_run(file: pathlib.Path, *of_contenders: str) -> dict:
+    """Reads a file of bench or ladder; `of_contenders` are fields of each contender."""
+
+    def check(run: dict) -> None:
+        for row in run["rows"]:
+            row["m"] + row["n"] + row["k"] + row["batch"], row["remarks"]
+            row["name"] + row["types"] + row["layout"] + row["epilogue"]
+            for contender in row["contenders"]:
+                contender["contender"] + "", contender["median_us"] + 0
+                [contender[field] for field in of_contenders]
+        run["device"] + run["compiler"] + run["driver"] + run["began_at"]
+        run["vendor"], run["rounds"], run["cool_down_ms"]
+
+    return load(file, "`tunedgemm bench --json`", check)
 
 
 def contender_us(row: dict, theirs: str) -> float | None:
@@ -92,7 +91,7 @@ def mean_text(ratios: dict[int | str, float], name: str) -> str:
     return f"{mean:.2f} times as fast as {name} ({spread})"
 
 
-def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> str:
+def median_text(ratios: dict[int | str, float], rows: list[dict]) -> str:
     """The median and the range of our speedups. Names each speedup far from the median, with the
     number of the vendor's proposals that were left out."""
     median = statistics.median(ratios.values())
@@ -101,19 +100,12 @@ def median_text(ratios: dict[int | str, float], name: str, rows: list[dict]) -> 
     }
     usual = [ratio for of, ratio in ratios.items() if of not in outliers]
     text = (
-        f"{median:.2f} times as fast as {name} (median; {min(usual):.2f} to {max(usual):.2f} in "
-        f"{len(usual)} of {len(ratios)}"
+        f"**{median:.2f}** ({min(usual):.2f} to {max(usual):.2f} in {len(usual)} of {len(ratios)}"
     )
     for of, ratio in outliers.items():
-        left_out = sum(
-            "wrong result" in remark
-            for row in rows
-            if row["name"] == of
-            for remark in row["remarks"]
-        )
-        text += f"; {ratio:.2f}, an outlier, for {of}" + (
-            f", where {left_out} of its proposals were left out as wrong" if left_out else ""
-        )
+        text += f"; {ratio:.2f}, an outlier, for {of}"
+        if count := left_out(rows).get(str(of)):
+            text += f", where {count} of its proposals were left out as wrong"
     return text + ")"
 
 
@@ -200,86 +192,56 @@ def layers_table(rows: list[dict]) -> list[str]:
     return lines
 
 
-def left_out_text(rows: list[dict]) -> str:
+def left_out(rows: list[dict]) -> dict[str, int]:
     """The rows that lack proposals of the vendor, because their errors exceed the bound."""
     counts = {
-        row["name"]: sum("wrong result" in remark for remark in row["remarks"]) for row in rows
+        row["name"]: sum("wrong result" in remark for remark in row.get("remarks", []))
+        for row in rows
     }
-    left_out = ", ".join(f"{count} for {name}" for name, count in counts.items() if count)
-    return (
-        f" Proposals of cuBLASLt whose errors exceed the bound are left out: {left_out}."
-        if left_out
-        else ""
-    )
+    return {name: count for name, count in counts.items() if count}
+
+
+def left_out_text(rows: list[dict]) -> str:
+    counts = ", ".join(f"{count} for {name}" for name, count in left_out(rows).items())
+    text = f" Proposals of cuBLASLt whose errors exceed the bound are left out: {counts}."
+    return text if counts else ""
 
 
 def rounds_text(run: dict) -> str:
     return f"{run['rounds']} rounds, {run['cool_down_ms']} ms of cool-down before each sample"
 
 
-def triton_lines(folder: pathlib.Path, place: str) -> list[str]:
-    """Empty if tools/measure/bench_triton.py was not run."""
-    file = folder / "triton.json"
-    if not file.is_file():
-        return []
-    run = read_run(file)
-    ratios: dict[str, dict[int | str, float]] = {}
-    for row in run["rows"]:
-        us = {contender["contender"]: contender["median_us"] for contender in row["contenders"]}
-        if {"tuned", "triton"} <= us.keys():
-            ratios.setdefault(f"{row['types']} {row['layout']}", {})[row["m"]] = (
-                us["triton"] / us["tuned"]
-            )
-    found = "; ".join(
-        f"{types}: {mean_text(of_size, 'Triton')} over {len(of_size)} sizes"
-        for types, of_size in ratios.items()
-    )
-    return [
-        f"![TFLOP/s over size, ours and Triton's]({place}/triton.svg)",
-        "",
-        (
-            "`tools/measure/bench_triton.py`: the block-level matmul of Triton's tutorial with its "
-            f"16 configs, in one process with ours, launched back to back ({rounds_text(run)}). "
-            f"{found}."
-        ),
-        "",
-    ]
-
-
-def read_grouped(folder: pathlib.Path) -> dict:
+def read_grouped(file: pathlib.Path) -> dict:
     """Reads the results of tools/measure/bench_grouped.py."""
-    file = folder / "grouped.json"
-    try:
-        run = json.loads(file.read_text(encoding="utf-8"))
+
+    def check(run: dict) -> None:
         for row in run["rows"]:
             row["name"] + row["types"], row["us"]["ours"] + row["tflops"], len(row["rows"])
         run["device"] + run["versions"]
-    except OSError as error:
-        raise SystemExit(f"update_readme.py: {file} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise SystemExit(
-            f"update_readme.py: {file} is not what bench_grouped.py --json writes: {error!r}"
-        ) from error
-    return run
+
+    return load(file, "bench_grouped.py --json", check)
+
+
+def grouped_ratios(run: dict) -> dict[str, dict[int | str, float]]:
+    """Our speedups over PyTorch's grouped products, by type."""
+    ratios: dict[str, dict[int | str, float]] = {}
+    for row in run["rows"]:
+        if row["types"] in RIVALS and "torch" in row["us"]:
+            speedup = row["us"]["torch"] / row["us"]["ours"]
+            ratios.setdefault(row["types"], {})[row["name"]] = speedup
+    return ratios
 
 
 def grouped_means_text(run: dict) -> str:
-    """Our speedups over PyTorch's grouped products, by type."""
-    parts = []
-    for types, rival in RIVALS.items():
-        ratios = {
-            row["name"]: row["us"]["torch"] / row["us"]["ours"]
-            for row in run["rows"]
-            if row["types"] == types and "torch" in row["us"]
-        }
-        if ratios:
-            parts.append(f"{types} {mean_text(ratios, rival)} over {len(ratios)} divisions of rows")
+    parts = [
+        f"{types} {mean_text(ratios, RIVALS[types])} over {len(ratios)} divisions of rows"
+        for types, ratios in grouped_ratios(run).items()
+    ]
     return ", ".join(parts) or "nothing to compare with"
 
 
 def grouped_lines(folder: pathlib.Path) -> list[str]:
-    run = read_grouped(folder)
-    all_types = dict.fromkeys(row["types"] for row in run["rows"])
+    run = read_grouped(folder / "grouped.json")
     lines = [
         "| division | groups | rows | N x K | types | time | TFLOP/s | x PyTorch | x batch |",
         "|---|--:|--:|--:|---|--:|--:|--:|--:|",
@@ -298,9 +260,9 @@ def grouped_lines(folder: pathlib.Path) -> list[str]:
         *lines,
         "",
         (
-            f"`python3 tools/measure/bench_grouped.py --types {' '.join(all_types)}`, on an "
-            f"{run['device']}, {run['versions']}, {run['rounds']} rounds, launches in a CUDA graph "
-            f"and cold inputs: {grouped_means_text(run)}. The batch is ours, of three dimensions, "
+            f"`{command_of(folder, 'grouped')}`, on an {device_text(run)}, {run['versions']}, "
+            f"{run['rounds']} rounds, launches in a CUDA graph and cold inputs: "
+            f"{grouped_means_text(run)}. The batch is ours, of three dimensions, "
             "where all groups have one size. e4m3 has scales of rows and columns; e4m3-block those "
             "of 1 x 128 and 128 x 128 elements, which PyTorch has no grouped product for."
         ),
@@ -308,64 +270,91 @@ def grouped_lines(folder: pathlib.Path) -> list[str]:
     ]
 
 
-def model_steps(folder: pathlib.Path) -> dict[str, tuple[dict, str]]:
-    """The runs of model_step.py, and the speedups of the best way with tuned products over the best
-    way without."""
-    steps = {}
-    for name in MODELS:
-        run = read_model_step(folder / f"model_step_{name}.json")
-        speedups = [
-            min(us for way, us in row["us"].items() if way not in run["ways"])
-            / min(row["us"][way] for way in run["ways"])
-            for row in run["rows"]
-        ]
-        steps[name] = run, ", ".join(f"{speedup:.2f}" for speedup in speedups)
-    return steps
-
-
-def tokens_text(run: dict) -> str:
-    return ", ".join(str(row["tokens"]) for row in run["rows"])
+def step_ratios(run: dict) -> dict[int | str, float]:
+    return {row["name"]: row["speedup"] for row in run["rows"]}
 
 
 def models(folder: pathlib.Path, root: pathlib.Path) -> str:
     place = folder.resolve().relative_to(root).as_posix()
-    return "\n\n".join(
-        f"`python3 tools/examples/python/model_step.py {name}`: {run['blocks']} blocks of the "
-        f"model, random weights, on an {run['device']}; {tokens_text(run)} tokens: {speedups} "
-        "times as fast, the best way with this library beside the best without.\n\n"
-        f"![Speedups of {name} in PyTorch]({place}/model_step_{name}.svg)"
-        for name, (run, speedups) in model_steps(folder).items()
-    )
+    parts = []
+    for name in ("models", *(f"model_step_{model}" for model in MODELS)):
+        if not (folder / f"{name}.json").is_file():
+            continue
+        run = read_model_step(folder / f"{name}.json")
+        command = command_of(folder, name)
+        speedups = f"{median_text(step_ratios(run), [])} times as fast"
+        if "model" in run:
+            command = f"python3 tools/examples/python/model_step.py {run['model']}"
+            tokens, ratios = zip(*step_ratios(run).items())
+            texts = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+            speedups = f"{', '.join(tokens)} tokens: {texts} times as fast"
+        parts.append(
+            f"`{command}`: {run['subject']}, random weights, on an {device_text(run)}; {speedups}, "
+            "the best way with this library beside the best without.\n\n"
+            f"![Speedups of {run['subject']} in PyTorch]({place}/{name}.svg)"
+        )
+    return "\n\n".join(parts)
+
+
+def device_text(run: dict) -> str:
+    """With the day, if the file has it."""
+    return ", ".join(filter(None, (run["device"], run.get("began_at", "").split(" ")[0])))
+
+
+def command_of(folder: pathlib.Path, part: str) -> str:
+    """The command that measured a part."""
+    lines = (folder / "commands.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split(": ", 1) for line in lines).get(part, "").split(" --json")[0]
 
 
 def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
-    squares, layers = (
-        read_run(folder / f"{name}.json", "kernel", "tflops") for name in ("squares", "layers")
-    )
-    rows, place = squares["rows"], folder.resolve().relative_to(root).as_posix()
-    ratios, layer_ratios = ratios_over(rows, "best"), ratios_over(layers["rows"], "best")
-    models = "; ".join(
-        f"{speedups} times as fast with {tokens_text(run)} tokens ({run['blocks']} blocks of "
-        f"{run['model']}, {run['device']})"
-        for run, speedups in model_steps(folder).values()
-    )
-    groups = read_grouped(folder)
+    place = folder.resolve().relative_to(root).as_posix()
+    rows = []
+    for part, what, against, read, ratios_of in HEADLINE:
+        if not (folder / f"{part}.json").is_file():
+            continue
+        run = read(folder / f"{part}.json")
+        texts = (
+            f"{types} {median_text(ratios, run['rows'])}".strip()
+            for types, ratios in ratios_of(run).items()
+            if ratios
+        )
+        rows.append(
+            f"| {what} | {against} | {'; '.join(texts) or '-'} | {device_text(run)} | "
+            f"`{command_of(folder, part)}` |"
+        )
     return "\n".join(
         [
-            (
-                f"On an {squares['device']}, {rows[0]['types'].split('→')[0]}, {len(ratios)} sizes "
-                f"from {rows[0]['m']} to {rows[-1]['m']} cubed: "
-                f"{mean_text(ratios, 'the best of the eight kernels that cuBLASLt proposes')}. "
-                f"{len(layer_ratios)} layers of well-known networks: "
-                f"{median_text(layer_ratios, 'the best of its eight', layers['rows'])}. Grouped "
-                f"products on an {groups['device']}: {grouped_means_text(groups)}. Steps in "
-                "PyTorch, the best way with tuned products beside the best without: "
-                f"{models}. [All results, and how they were measured]({place}/README.md)."
-            ),
+            "| what | against | times as fast: median (range) | measured on | by |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+            f"[All results, and how they were measured]({place}/README.md).",
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
         ]
     )
+
+
+# The rows of the README's first table: the file, what it measures, against what, its reader,
+# and the speedups by type.
+HEADLINE = (
+    (
+        "layers",
+        "layers of well-known networks",
+        "the fastest of the eight kernels that cuBLASLt proposes",
+        lambda file: read_run(file, "kernel", "tflops"),
+        lambda run: {"": ratios_over(run["rows"], "best")},
+    ),
+    ("grouped", "grouped products", "PyTorch's grouped products", read_grouped, grouped_ratios),
+    (
+        "models",
+        "steps of whole models in PyTorch",
+        "the best way without this library",
+        read_model_step,
+        lambda run: {"": step_ratios(run)},
+    ),
+)
 
 
 def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
@@ -385,38 +374,35 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
                 "Inputs are random and cold, contenders are timed in interleaved rounds, and times "
                 "are medians. A small kernel runs before each launch, as other kernels do in a "
                 "program, and its own time is subtracted. Back-to-back launches have no kernel in "
-                "between and overlap."
+                "between and overlap. The GPU's clock differs from command to command: compare "
+                "figures of one command."
             ),
             "",
             f"![TFLOP/s over size, ours and cuBLASLt's]({place}/squares.svg)",
             "",
             (
-                f"`tunedgemm bench --sweep squares --back-to-back` ({rounds_text(squares)}): "
+                f"`{command_of(folder, 'squares')}` ({rounds_text(squares)}): "
                 f"{means_text(squares['rows'])}."
             ),
             "",
             *layers_table(layers["rows"]),
             "",
             (
-                f"`tunedgemm bench --list tools/shapes/layers_gpu.csv` ({rounds_text(layers)}): "
+                f"`{command_of(folder, 'layers')}` ({rounds_text(layers)}): "
                 f"layers of well-known networks, {means_text(layers['rows'])}. Layers with a fused "
                 f"bias or activation are not raced against cuBLASLt.{left_out_text(layers['rows'])}"
             ),
             "",
             *types_table(types["rows"]),
             "",
-            (
-                "`tunedgemm bench --list tools/shapes/types.csv --back-to-back` "
-                f"({rounds_text(types)})."
-            ),
+            f"`{command_of(folder, 'types')}` ({rounds_text(types)}).",
             "",
             *grouped_lines(folder),
-            *triton_lines(folder, place),
             f"![A dot for each kernel, from the naive loop to the tuned one]({place}/ladder.svg)",
             "",
             (
-                "`tunedgemm ladder`: every kernel of the library on one problem, each checked "
-                "against a double-precision reference."
+                f"`{command_of(folder, 'ladder')}`: every kernel of the library on one "
+                "problem, each checked against a double-precision reference."
             ),
             "",
             f"![The order in which tiles are computed]({place}/order.svg)",

@@ -225,6 +225,7 @@ def main() -> int:
     run = {
         "device": "CPU" if options.tiny else torch.cuda.get_device_name(),
         "versions": f"PyTorch {torch.__version__}, tunedgemm {tunedgemm.__version__}",
+        "began_at": time.strftime("%Y-%m-%d %H:%M:%S"),
         "seed": SEED,
         "rounds": options.rounds,
     }

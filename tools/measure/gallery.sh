@@ -2,59 +2,56 @@
 # Measures the published figures on this machine's GPU, draws the pictures, and updates the README
 # and gallery/README.md.
 #
-#   bash tools/measure/gallery.sh            both steps
-#   bash tools/measure/gallery.sh measure    writes tools/gallery/*.json, on a machine with a GPU
+#   bash tools/measure/gallery.sh            all parts, then draw
+#   bash tools/measure/gallery.sh PART...    these parts of tools/gallery/commands.txt
 #   bash tools/measure/gallery.sh draw       draws the pictures and updates the texts, on any machine
 #
-# Uses the tunedgemm command of build/quickstart (tools/quickstart.sh), or $TUNEDGEMM.
+# The figures should come from one card and one day. A part takes nine minutes at most; "tune", which
+# then ends with a status that is not 0, goes on when it is run again. Uses the tunedgemm and tune-all
+# of build/quickstart (tools/quickstart.sh), or of the folder of $TUNEDGEMM.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-tunedgemm=${TUNEDGEMM:-build/quickstart/tools/tunedgemm}
+PATH=$(realpath "$(dirname "${TUNEDGEMM:-build/quickstart/tools/tunedgemm}")"):$PATH
 folder=tools/gallery
-models=(gpt2 llama mixtral qwen3_moe)
-mkdir -p "$folder"
 
-measure() {
-  "$tunedgemm" bench --sweep squares --back-to-back --json "$folder/squares.json"
-  "$tunedgemm" bench --list tools/shapes/types.csv --back-to-back --json "$folder/types.json"
-  "$tunedgemm" bench --list tools/shapes/layers_gpu.csv --json "$folder/layers.json"
-  "$tunedgemm" ladder --json "$folder/ladder.json"
-  if python3 -c 'import torch, triton' 2>/dev/null; then
-    python3 tools/measure/bench_triton.py --json "$folder/triton.json"
-  fi
-  if python3 -c 'import transformers, tunedgemm.torch' 2>/dev/null; then
-    python3 tools/measure/bench_grouped.py --types bf16 e4m3 e4m3-block --json "$folder/grouped.json"
-    for model in "${models[@]}"; do
-      python3 tools/examples/python/model_step.py "$model" --json "$folder/model_step_$model.json"
-    done
+# draw_with SCRIPT PICTURE
+draw_with() {
+  if [[ -f $folder/$2.json ]]; then
+    "${PYTHON:-/usr/bin/python3}" "tools/plot/$1.py" "$folder/$2.json" -o "$folder/$2"
   fi
 }
 
 draw() {
-  local python=${PYTHON:-/usr/bin/python3}
-  "$python" tools/plot/plot_bench.py "$folder/squares.json" -o "$folder/squares"
-  if [[ -f $folder/triton.json ]]; then
-    "$python" tools/plot/plot_bench.py "$folder/triton.json" -o "$folder/triton"
-  fi
-  "$python" tools/plot/plot_ladder.py "$folder/ladder.json" -o "$folder/ladder"
-  for model in "${models[@]}"; do
-    "$python" tools/plot/plot_model_step.py "$folder/model_step_$model.json" -o "$folder/model_step_$model"
+  draw_with plot_bench squares
+  draw_with plot_ladder ladder
+  for models in models model_step_{gpt2,llama,mixtral,qwen3_moe}; do
+    draw_with plot_model_step "$models"
   done
-  "$tunedgemm" order 1152 1152 1152 --types f16 --compare --json "$folder/order.json" \
+  tunedgemm order 1152 1152 1152 --types f16 --compare --json "$folder/order.json" \
     --config "block_m=128 block_n=128 block_k=64 group_m=3" --at-a-time 9
-  "$python" tools/plot/plot_order.py "$folder/order.json" -o "$folder/order"
+  draw_with plot_order order
   rm -f "$folder"/*.png "$folder/order.json"
   tools/ci/update_readme.py headline "$folder" README.md
   tools/ci/update_readme.py models "$folder" README.md
   tools/ci/update_readme.py gallery "$folder" "$folder/README.md"
 }
 
-case "${1:-both}" in
-  measure) measure ;;
-  draw) draw ;;
-  both)
-    measure
-    draw
-    ;;
-  *) echo "gallery.sh: \"$1\" is neither measure nor draw" >&2 && exit 2 ;;
-esac
+if [[ $# -eq 0 ]]; then
+  mapfile -t parts < <(sed 's/:.*//' "$folder/commands.txt")
+  set -- "${parts[@]}" draw
+fi
+for part in "$@"; do
+  command=draw
+  if [[ $part != draw ]] && ! command=$(grep "^$part: " "$folder/commands.txt"); then
+    echo "gallery.sh: \"$part\" is neither draw nor a part of $folder/commands.txt" >&2
+    exit 2
+  fi
+  # PyTorch's cuBLASLt is raced by all parts.
+  if [[ $part != draw && -z ${TUNEDGEMM_CUBLASLT:-} ]]; then
+    maps=$(python3 -c 'import torch; print(open("/proc/self/maps").read())' || true)
+    TUNEDGEMM_CUBLASLT=$(grep -o -m1 '/.*libcublasLt.*' <<<"$maps" || true)
+    export TUNEDGEMM_CUBLASLT
+  fi
+  echo "${command#*: }" >&2
+  eval "${command#*: }"
+done

@@ -11,7 +11,8 @@ tokens or fewer), plain, in a CUDA graph, or compiled. Prints the median of --st
 
 --pairs forks pairs of processes in turn, of which one has the preloaded library switched off, and
 compares the least medians: the clock of a shared host differs by a factor of two between processes,
-and nothing makes a step faster than it is."""
+and nothing makes a step faster than it is. --json also writes the medians of each process to a
+file, which tools/plot/plot_model_step.py draws."""
 
 import argparse
 import json
@@ -108,15 +109,32 @@ def measure_in_child(mode: str, arguments: argparse.Namespace) -> dict[str, floa
 
 def compare_pairs(arguments: argparse.Namespace) -> None:
     before, after = [], []
+    began_at = time.strftime("%Y-%m-%d %H:%M:%S")
     for pair in range(arguments.pairs):
         before.append(measure_in_child("off", arguments))
         after.append(measure_in_child("serve", arguments))
         print(f"pair {pair + 1} of {arguments.pairs} is measured", file=sys.stderr)
+    rows: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for name in before[0]:
         old, new = [[times[name] for times in way] for way in (before, after)]
         spread = max(max(way) / min(way) for way in (old, new))
         ratio = min(old) / min(new)
         print(f"{name:20} {min(old):9.1f} us {min(new):9.1f} us {ratio:6.3f}  spread {spread:.2f}")
+        *step, way = name.split(" ")
+        rows.setdefault(tuple(step), {}).update({way: old, f"{way} + tuned": new})
+    if arguments.json:
+        run = {
+            "device": torch.cuda.get_device_name(),
+            "pytorch": torch.__version__,
+            "began_at": began_at,
+            "pairs": arguments.pairs,
+            "rows": [
+                {"model": model, "tokens": int(tokens), "us": us}
+                for (model, tokens), us in rows.items()
+            ],
+        }
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(run, file, indent=1)
 
 
 def main() -> None:
@@ -126,6 +144,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=["eager", "graph"])
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--json", metavar="FILE", help="with --pairs")
     arguments = parser.parse_args()
     if arguments.pairs > 0:
         compare_pairs(arguments)

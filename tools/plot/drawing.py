@@ -4,7 +4,9 @@ import argparse
 import html
 import io
 import pathlib
+import re
 import sys
+import textwrap
 from typing import Any
 
 
@@ -34,7 +36,14 @@ def load_pyplot() -> Any:
 
 
 # The figures' colours of text, lines and background, and their replacements on a dark page.
-DARK = {"#ffffff": "#0d1117", "#000000": "#c9d1d9", "#555555": "#9aa4af", "#dddddd": "#30363d"}
+DARK = {
+    "#ffffff": "#0d1117",
+    "#000000": "#c9d1d9",
+    "#555555": "#9aa4af",
+    "#dddddd": "#30363d",
+    "#c9d8e8": "#30475f",
+    "#e6edf4": "#1f2d3d",
+}
 DARK_STYLE = "".join(
     f'[style*="{kind}: {light}"] {{{kind}: {dark} !important}}\n'
     for light, dark in DARK.items()
@@ -57,6 +66,31 @@ def readable(svg: str, title: str, description: str) -> str:
         f' <title id="title">{html.escape(title)}</title>\n'
         f' <desc id="description">{html.escape(description)}</desc>{body}'
     )
+
+
+def rate_unit(largest_tflops: float) -> tuple[str, float]:
+    """The unit that shows rates of up to so many TFLOP/s best, and its number in a TFLOP/s."""
+    return ("TFLOP/s", 1) if largest_tflops >= 1 else ("GFLOP/s", 1e3)
+
+
+def compiler_name(identity: str) -> str:
+    """As the command's tables have it: "g++ 12" of "x86_64-linux-gnu-g++-12 130-174 for avx2"."""
+    found = re.match(r"\S*?(clang\+\+|clang|[gc]\+\+|icpx)(?:-(\S+))? \S*-", identity)
+    return " ".join(filter(None, found.groups())) if found else identity
+
+
+def add_header(figure: Any, title: str, subtitle: str) -> None:
+    """Writes both at the top left, in lines that fit, and leaves the place below to the axes."""
+    width, height = figure.get_size_inches()
+    top, left = height - 0.15, 0.2 / width
+    for text, characters, line_height, style in (
+        (title, 8, 0.27, {"fontsize": 14, "fontweight": "bold"}),
+        (subtitle, 11.5, 0.2, {"fontsize": 10, "color": "#555555"}),
+    ):
+        lines = textwrap.wrap(text, int(characters * width))
+        figure.text(left, top / height, "\n".join(lines), va="top", **style)
+        top -= line_height * len(lines) + 0.05
+    figure.get_layout_engine().set(rect=(0, 0, 1, top / height), w_pad=0.12, h_pad=0.1)
 
 
 def save(figure: Any, prefix: str, title: str, description: str) -> None:

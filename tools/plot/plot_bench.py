@@ -7,8 +7,8 @@ each provider.
     plot_bench.py old.json new.json --labels before,after -o both
     plot_bench.py --check old.json                              reports errors only
 
-The line is the median, the band around it reaches from the 20th to the 80th percentile. Each
-combination of types and layout has its own panel. Needs matplotlib (Debian: python3-matplotlib).
+The line is the median. Each combination of types and layout has its own panel. Needs matplotlib
+(Debian: python3-matplotlib).
 """
 
 import argparse
@@ -16,36 +16,21 @@ import itertools
 import json
 import math
 import pathlib
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from drawing import fail, load_pyplot, save
+from drawing import add_header, compiler_name, fail, load_pyplot, rate_unit, save
 
-# The contender of each provider. None: cuBLASLt's best proposal, another contender for each size.
+# The contender, colour and marker of each provider. None: cuBLASLt's best proposal, another
+# contender for each size. The colours, by Okabe and Ito, are for colour-blind readers too.
 PROVIDERS = {
-    "tuned": "tuned",
-    "cuBLASLt default": "cublaslt 0",
-    "cuBLASLt best of 8": None,
-    "Triton": "triton",
-    "cuBLAS": "cublas",
-    "OpenBLAS": "openblas 0",
-}
-# Colours for colour-blind readers (Okabe and Ito).
-COLOURS = {
-    "tuned": "#0072B2",
-    "cuBLASLt default": "#8C8C8C",
-    "cuBLASLt best of 8": "#D55E00",
-    "Triton": "#009E73",
-    "cuBLAS": "#CC79A7",
-    "OpenBLAS": "#D55E00",
-}
-MARKERS = {
-    "tuned": "o",
-    "cuBLASLt default": "s",
-    "cuBLASLt best of 8": "^",
-    "Triton": "D",
-    "cuBLAS": "v",
-    "OpenBLAS": "s",
+    "libtunedgemm": ("tuned", "#0072B2", "o"),
+    "cuBLASLt default": ("cublaslt 0", "#8C8C8C", "s"),
+    "cuBLASLt best of 8": (None, "#D55E00", "^"),
+    "Triton": ("triton", "#009E73", "D"),
+    "cuBLAS": ("cublas", "#CC79A7", "v"),
+    "OpenBLAS": ("openblas 0", "#D55E00", "s"),
 }
 LINES = ("-", "--", ":", "-.")  # one per run
 
@@ -59,14 +44,6 @@ class Run:
     began_at: str
     rounds: int
     rows: list[dict]
-
-
-@dataclass
-class Point:
-    size: float
-    tflops: float
-    low: float
-    high: float
 
 
 def check_row(row: dict) -> None:
@@ -98,21 +75,14 @@ def read_run(path: pathlib.Path, label: str) -> Run:
 
 
 def contender_of(row: dict, provider: str) -> dict | None:
-    if provider == "cuBLASLt best of 8":
-        proposals = [
-            contender
-            for contender in row["contenders"]
-            if contender["contender"].startswith("cublaslt ")
-        ]
-        return min(proposals, key=lambda contender: contender["median_us"], default=None)
-    return next(
-        (
-            contender
-            for contender in row["contenders"]
-            if contender["contender"] == PROVIDERS[provider]
-        ),
-        None,
-    )
+    name = PROVIDERS[provider][0]
+    found = [
+        contender
+        for contender in row["contenders"]
+        if contender["contender"] == name
+        or (name is None and contender["contender"].startswith("cublaslt "))
+    ]
+    return min(found, key=lambda contender: contender["median_us"], default=None)
 
 
 def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
@@ -132,79 +102,74 @@ def size_axis(rows: list[dict]) -> tuple[str, list[float], bool]:
     )
 
 
-def points(rows: list[dict], sizes: list[float], provider: str) -> list[Point]:
-    result = []
-    for row, size in zip(rows, sizes):
-        if contender := contender_of(row, provider):
-            rate = contender["tflops"] * contender["median_us"]
-            result.append(
-                Point(
-                    size,
-                    contender["tflops"],
-                    rate / contender["p80_us"],
-                    rate / contender["p20_us"],
-                )
-            )
-    return sorted(result, key=lambda point: point.size)
-
-
-def draw_provider(
-    axes: Any, line_points: list[Point], provider: str, label: str, line: str, is_filled: bool
-) -> None:
-    is_ours = provider == "tuned"
-    on_top = 4 if is_ours else 3
-    colour = COLOURS[provider]
-    x, y = [point.size for point in line_points], [point.tflops for point in line_points]
-    axes.plot(
-        x,
-        y,
-        color=colour,
-        linestyle=line,
-        linewidth=2.2 if is_ours else 1.5,
-        marker=MARKERS[provider],
-        markersize=4,
-        markerfacecolor=colour if is_filled else "white",
-        label=label,
-        zorder=on_top,
-    )
-    low, high = [point.low for point in line_points], [point.high for point in line_points]
-    if line != "none":
-        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=on_top - 2)
-    else:
-        axes.vlines(x, low, high, color=colour, linewidth=1, zorder=on_top - 2)
-
-
 def draw_panel(axes: Any, runs: list[Run], panel: tuple[str, str], only_panel: bool) -> None:
     rows_of = {
         run.label: [row for row in run.rows if (row["types"], row["layout"]) == panel]
         for run in runs
     }
     name, _, is_line = size_axis([row for rows in rows_of.values() for row in rows])
+    rates = [each["tflops"] for run in runs for row in run.rows for each in row["contenders"]]
+    unit, scale = rate_unit(max(rates))
     for run, line in zip(runs, itertools.cycle(LINES)):
         rows = rows_of[run.label]
         sizes = [row[name[0].lower()] for row in rows] if is_line else size_axis(rows)[1]
-        for provider in PROVIDERS:
-            if line_points := points(rows, sizes, provider):
-                label = provider if len(runs) == 1 else f"{provider}, {run.label}"
-                draw_provider(
-                    axes,
-                    line_points,
-                    provider,
-                    label,
-                    line if is_line else "none",
-                    line == LINES[0],
-                )
+        for provider, (_, colour, marker) in PROVIDERS.items():
+            found = [(size, contender_of(row, provider)) for size, row in zip(sizes, rows)]
+            points = sorted((size, scale * each["tflops"]) for size, each in found if each)
+            if not points:
+                continue
+            is_ours = provider == "libtunedgemm"
+            axes.plot(
+                [size for size, _ in points],
+                [rate for _, rate in points],
+                color=colour,
+                linestyle=line if is_line else "none",
+                linewidth=2.2 if is_ours else 1.5,
+                marker=marker,
+                markersize=4,
+                markerfacecolor=colour if line == LINES[0] else "white",
+                label=provider if len(runs) == 1 else f"{provider}, {run.label}",
+                zorder=4 if is_ours else 3,
+                clip_on=False,
+            )
+        bounds = [
+            (size, scale * bound) for size, row in zip(sizes, rows) if (bound := roofline(row))
+        ]
+        if bounds and is_line and len(runs) == 1:
+            label = "roofline at the measured clock"
+            axes.plot(*zip(*sorted(bounds)), color="#555555", linewidth=0.8, label=label)
     axes.set_xlabel(name)
-    axes.set_ylabel("TFLOP/s")
+    axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
-    axes.set_xlim(left=0)
-    if not only_panel:
-        axes.set_title(" ".join(panel), fontsize=12)
+    axes.margins(x=0)
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(loc="best", edgecolor="none", framealpha=0.9)
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=2,
+        frameon=False,
+        title=None if only_panel else " ".join(panel),
+        alignment="left",
+    )
+
+
+def roofline(row: dict) -> float | None:
+    """The TFLOP/s that the device's peak and bandwidth allow."""
+    tuned = contender_of(row, "libtunedgemm") or {}
+    return tuned["tflops"] / tuned["of_roofline"] if tuned.get("of_roofline") else None
+
+
+def message(rows: list[dict]) -> str | None:
+    """How fast this library is beside the fastest other that was measured."""
+    for rival in [name for name in PROVIDERS if name not in ("libtunedgemm", "cuBLASLt default")]:
+        pairs = [[contender_of(row, name) for name in (rival, "libtunedgemm")] for row in rows]
+        if ratios := [them["median_us"] / us["median_us"] for them, us in pairs if them and us]:
+            spread = f"median; {min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} sizes"
+            return f"{statistics.median(ratios):.2f} times as fast as {rival} ({spread})"
+    return None
 
 
 def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
@@ -212,15 +177,13 @@ def titles(runs: list[Run], panels: list[tuple[str, str]]) -> tuple[str, str]:
     what = " ".join(panels[0]) if len(panels) == 1 else "matrix multiplication"
     measured = [run for run in runs if run.rounds > 0] or runs  # published figures have none
     days = " and ".join(dict.fromkeys(run.began_at.split(" ")[0] for run in measured))
-    with_what = dict.fromkeys(text for run in runs for text in (run.compiler, run.vendor) if text)
-    rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
-    return (
-        f"{what} on {devices}",
-        (
-            f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds, band from p20 "
-            "to p80"
-        ),
+    with_what = dict.fromkeys(
+        text for run in runs for text in (compiler_name(run.compiler), run.vendor) if text
     )
+    rounds = " and ".join(dict.fromkeys(str(run.rounds) for run in measured))
+    how = f"{days}, {', '.join(with_what)}; median of {rounds} interleaved rounds"
+    found = message(runs[0].rows) if len(runs) == len(panels) == 1 else None
+    return (found, f"{what} on {devices}, {how}") if found else (f"{what} on {devices}", how)
 
 
 def draw(runs: list[Run], prefix: str) -> None:
@@ -239,10 +202,7 @@ def draw(runs: list[Run], prefix: str) -> None:
         else:
             cell.set_visible(False)
     title, subtitle = titles(runs, panels)
-    left = 0.2 / width
-    figure.text(left, 1 - 0.15 / height, title, fontsize=15, fontweight="bold", va="top")
-    figure.text(left, 1 - 0.5 / height, subtitle, fontsize=10.5, color="#555555", va="top")
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height), w_pad=0.12, h_pad=0.12)
+    add_header(figure, title, subtitle)
     save(
         figure,
         prefix,

@@ -5,7 +5,7 @@ winner.
     tunedgemm ladder --json ladder.json
     plot_ladder.py ladder.json -o ladder                         ladder.png and ladder.svg
 
-The dots are on a logarithmic scale, labelled with TFLOP/s and the speedup over the previous step.
+The dots are on a logarithmic scale, labelled with the rate and the speedup over the previous step.
 Needs matplotlib (Debian: python3-matplotlib).
 """
 
@@ -13,7 +13,15 @@ import json
 import pathlib
 from typing import Any
 
-from drawing import fail, load_pyplot, parse_command_line, save
+from drawing import (
+    add_header,
+    compiler_name,
+    fail,
+    load_pyplot,
+    parse_command_line,
+    rate_unit,
+    save,
+)
 
 COLOURS = {"step": "#7A99AC", "tuned": "#0072B2", "vendor": "#D55E00"}
 
@@ -48,12 +56,28 @@ def colour_of(contender: dict) -> str:
     ]
 
 
+def message(row: dict) -> str:
+    """The speed of the tuned kernel beside the first step's and the last one's, the vendor's."""
+    rates = {contender["contender"]: contender["tflops"] for contender in row["contenders"]}
+    first, *_, last = rates.items()
+    return "Tuned: " + ", ".join(
+        f"{rates.get('tuned', last[1]) / rate:.2f} times as fast as {name}"
+        for name, rate in (first, last)
+        if name != "tuned"
+    )
+
+
 def draw_panel(axes: Any, row: dict) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     contenders = row["contenders"]
-    tflops = [contender["tflops"] for contender in contenders]
-    for step, (contender, speed) in enumerate(zip(contenders, tflops)):
-        axes.plot([speed], [step], "o", color=colour_of(contender), markersize=8)
-        times = f"  ×{speed / tflops[step - 1]:.2f}" if step else ""
+    unit, scale = rate_unit(max(contender["tflops"] for contender in contenders))
+    rates = [scale * contender["tflops"] for contender in contenders]
+    left = 0.7 * min(rates)
+    for step, (contender, speed) in enumerate(zip(contenders, rates)):
+        axes.hlines(step, left, speed, color="#DDDDDD", linewidth=0.8)
+        axes.plot([speed], [step], "o", color=colour_of(contender), markersize=8, clip_on=False)
+        times = f"  ×{speed / rates[step - 1]:.2f}" if step else ""
         axes.annotate(
             f"{speed:.3g}{times}",
             (speed, step),
@@ -65,10 +89,12 @@ def draw_panel(axes: Any, row: dict) -> None:
     axes.set_yticks(range(len(contenders)), [contender["contender"] for contender in contenders])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlim(min(tflops) / 2, max(tflops) * 12)
-    axes.set_xlabel("TFLOP/s")
-    axes.grid(axis="y", color="#DDDDDD", linewidth=0.8)
-    axes.set_axisbelow(True)
+    axes.set_xlim(left, max(rates))
+    steps = (1, 2, 5) if max(rates) / left < 100 else (1,)
+    axes.xaxis.set_major_locator(LogLocator(subs=steps))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: f"{rate:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(unit)
     axes.set_title(
         f"{row['m']} × {row['n']} × {row['k']}, {row['types']} {row['layout']}",
         loc="left",
@@ -89,19 +115,15 @@ def draw(document: dict, prefix: str) -> None:
     )
     for cell, row in zip(axes.flat, rows):
         draw_panel(cell, row)
-    title = f"From the naive loop to the tuned kernel: {document['device']}"
-    figure.text(0.2 / width, 1 - 0.12 / height, title, fontsize=14, fontweight="bold", va="top")
+    title = f"{message(rows[-1])} ({rows[-1]['m']} × {rows[-1]['n']} × {rows[-1]['k']})"
     vendor = f", {document['vendor']}" if document["vendor"] else ""
-    figure.text(
-        0.2 / width,
-        1 - 0.45 / height,
-        f"{document['began_at'].split(' ')[0]}, {document['compiler']}{vendor}; ×: speedup over "
-        "the previous step",
-        fontsize=10,
-        color="#555555",
-        va="top",
+    add_header(
+        figure,
+        title,
+        f"{document['device']}, {document['began_at'].split(' ')[0]}, "
+        f"{compiler_name(document['compiler'])}{vendor}; ×: how many times as fast as the line "
+        "above" + ("; for the vendor's, as the tuned kernel" if vendor else ""),
     )
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height))
     save(
         figure,
         prefix,

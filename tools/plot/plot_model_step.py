@@ -1,80 +1,91 @@
 #!/usr/bin/env python3
-"""Plots the results of tools/examples/python/model_step.py: the speedup of a model's step by
-tuned kernels.
+"""Plots how many times as fast a model's step in PyTorch becomes, a dot for each number of tokens.
 
     python3 tools/examples/python/model_step.py gpt2 --json gpt2.json
     plot_model_step.py gpt2.json -o gpt2                         gpt2.png and gpt2.svg
 
-Each way to run the step is compared with the same way without this library, and "tuned" mixtures
-of experts with PyTorch's "grouped_mm". Needs matplotlib (Debian: python3-matplotlib)."""
+Also plots what tools/measure/unmodified_models.py --json wrote. The best way with this library is
+compared with the best way without it; a bar reaches from the least to the greatest speedup of the
+pairs of processes. Needs matplotlib (Debian: python3-matplotlib)."""
 
 import json
 import pathlib
+import statistics
 
-from drawing import fail, load_pyplot, parse_command_line, save
+from drawing import add_header, fail, load_pyplot, parse_command_line, save
 
-COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#E69F00")
+BETTER, WORSE = "#0072B2", "#D55E00"
 
 
-def baseline(way: str) -> str:
-    """The same way without this library; that way itself if it has none of it."""
-    way = way.split(" + ")[0]
-    return way.replace("tuned", "grouped_mm") if way.startswith("tuned") else way
+def compared(row: dict) -> dict:
+    """The row with its speedups. A way has one time, or a list with one of each process."""
+    times = {way: us if isinstance(us, list) else [us] for way, us in row["us"].items()}
+    ours = {way for way in times if way.startswith("tuned") or " + " in way}
+    before, after = (
+        min(ways, key=lambda way: min(times[way])) for ways in (times.keys() - ours, ours)
+    )
+    pairs = [old / new for old, new in zip(times[before], times[after])]
+    before_us, after_us = min(times[before]), min(times[after])
+    return row | {
+        "name": f"{row['model']}, {row['tokens']} tokens" if "model" in row else f"{row['tokens']}",
+        "speedup": before_us / after_us,
+        "range": (min(pairs), max(pairs)),
+        "times": f"{before_us:,.0f} us {before} → {after_us:,.0f} us {after}",
+    }
 
 
 def read(path: pathlib.Path) -> dict:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        document["model"], document["blocks"], document["device"]
-        document["ways"] = [way for way in document["rows"][0]["us"] if baseline(way) != way]
-        for row in document["rows"]:
-            row["speedups"] = [
-                row["us"][baseline(way)] / row["us"][way] for way in document["ways"]
-            ]
-            row["tokens"]
+        document["rows"] = [compared(row) for row in document["rows"]]
+        document["rows"][0]["name"], document["device"] + document["pytorch"]
+        document["subject"] = (
+            f"{document['blocks']} blocks of {document['model']}"
+            if "model" in document
+            else "whole models"
+        )
     except OSError as error:
         raise fail(f"{path} cannot be read: {error.strerror}", error) from error
-    except (json.JSONDecodeError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         raise fail(f"{path} is not what model_step.py --json writes: {error!r}", error) from error
     return document
 
 
 def draw(document: dict, prefix: str) -> None:
-    figure, axes = load_pyplot().subplots(figsize=(9, 3.6), layout="constrained")
-    rows, ways = document["rows"], document["ways"]
-    width = 0.84 / len(ways)
-    for i, way in enumerate(ways):
-        bars = axes.bar(
-            [x + i * width for x in range(len(rows))],
-            [row["speedups"][i] for row in rows],
-            0.92 * width,
-            label=way,
-            color=COLOURS[i % len(COLOURS)],
+    rows = document["rows"]
+    figure, axes = load_pyplot().subplots(figsize=(9, 2 + 0.32 * len(rows)), layout="constrained")
+    for i, row in enumerate(rows):
+        colour = BETTER if row["speedup"] >= 1 else WORSE
+        axes.hlines(i, *row["range"], color=colour, linewidth=1.5)
+        axes.plot([row["speedup"]], [i], "o", color=colour, markersize=7, clip_on=False)
+        axes.annotate(
+            f"{row['speedup']:.2f}:  {row['times']}",
+            (max(1, row["speedup"], *row["range"]), i),  # not across the line at 1
+            (9, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
         )
-        axes.bar_label(bars, fmt="%.2f", fontsize=8)
-    axes.axhline(1, color="#555555", linewidth=0.8)
-    axes.set_xticks(
-        [x + 0.42 - width / 2 for x in range(len(rows))], [f"{row['tokens']}" for row in rows]
+    axes.axvline(1, color="#555555", linewidth=0.8, zorder=0)
+    axes.set_yticks(range(len(rows)), [row["name"] for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    least, most = min(row["range"][0] for row in rows), max(row["range"][1] for row in rows)
+    axes.set_xlim(min(0.95, 0.98 * least), max(1, most))
+    axes.set_ylabel("tokens" if "model" in document else None)
+    axes.set_xlabel("speedup, the best way with tuned products beside the best without")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    speedups = [row["speedup"] for row in rows]
+    title = (
+        f"A step of {document['subject']}: {statistics.median(speedups):.2f} times as fast "
+        f"(median; {min(speedups):.2f} to {max(speedups):.2f})"
     )
-    axes.set_xlabel("tokens in a step")
-    axes.set_ylabel("speedup")
-    model = f"{document['model']} ({document['blocks']} blocks)"
-    title = f"A step of {model} in PyTorch, {document['device']}"
-    axes.set_title(title, loc="left", fontsize=12)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.legend(fontsize=9, frameon=False, ncols=2)
-    save(
-        figure,
-        prefix,
-        title,
-        "Speedup by tuned products: "
-        + "; ".join(
-            f"{row['tokens']} tokens: "
-            + ", ".join(f"{way} {speedup:.2f}" for way, speedup in zip(ways, row["speedups"]))
-            for row in rows
-        ),
-    )
+    day, pairs = document.get("began_at", "").split(" ")[0], document.get("pairs")
+    facts = (document["device"], day, f"PyTorch {document['pytorch']}")
+    bars = f"{pairs} pairs of processes, whose speedups the bars show" if pairs else ""
+    add_header(figure, title, ", ".join(filter(None, (*facts, bars))))
+    description = "; ".join(f"{row['name']}: {row['speedup']:.2f}, {row['times']}" for row in rows)
+    save(figure, prefix, title, f"Speedup by tuned products, by tokens: {description}")
 
 
 def main() -> None:

@@ -10,10 +10,12 @@ The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-
 
 import json
 import pathlib
+import re
 from typing import Any
 
-from drawing import fail, load_pyplot, parse_command_line, save
+from drawing import add_header, fail, load_pyplot, parse_command_line, save
 
+MOST_SHAPES = 10_000  # tiles of a picture; more become pixels
 FIRST, OTHERS, PATH = "#1F4E79", ("#E6EDF4", "#C9D8E8"), "#D1495B"
 
 
@@ -40,6 +42,19 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
+def message(document: dict) -> str:
+    """The bytes that the first wave reads in each order. The elements of A and B have one size, so
+    that the extents of the tiles decide."""
+    extents = re.search(r"tiles of (\d+) x (\d+)", document["title"])
+    block_m, block_n = map(int, extents.groups()) if extents else (1, 1)
+    waves = {order["name"]: order["first_wave"] for order in document["orders"]}
+    sizes = {
+        name: wave["rows"] * block_m + wave["columns"] * block_n for name, wave in waves.items()
+    }
+    parts = [f"{size / max(sizes.values()):.0%} in {name}" for name, size in sizes.items()]
+    return f"First wave's bytes: {', '.join(parts)}"
+
+
 def draw_panel(axes: Any, order: dict, document: dict) -> None:
     from matplotlib.colors import ListedColormap
 
@@ -48,15 +63,23 @@ def draw_panel(axes: Any, order: dict, document: dict) -> None:
         wave = index // document["at_a_time"]
         colours[m][n] = 0 if wave == 0 else 1 + wave % 2
     longest = max(document["tiles_m"], document["tiles_n"])
-    axes.imshow(
-        colours, cmap=ListedColormap([FIRST, *OTHERS]), vmin=0, vmax=2, interpolation="nearest"
+    axes.pcolormesh(
+        colours,
+        cmap=ListedColormap([FIRST, *OTHERS]),
+        vmin=0,
+        vmax=2,
+        edgecolors="face",
+        clip_on=False,
+        rasterized=len(order["tiles"]) > MOST_SHAPES,
     )
-    axes.plot(
-        [n for _, n in order["tiles"]],
-        [m for m, _ in order["tiles"]],
-        color=PATH,
-        linewidth=min(1.8, max(0.3, 30 / longest)),
-    )
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    path = [(n + 0.5, m + 0.5) for m, n in order["tiles"]]
+    width = min(1.8, max(0.3, 30 / longest))
+    axes.plot(*zip(*path), color=PATH, linewidth=width, solid_capstyle="butt")
+    axes.plot(*path[0], "o", color=PATH, markersize=3 * width)
+    arrow = {"arrowstyle": "-|>", "color": PATH, "mutation_scale": 9 * width, "shrinkB": 0}
+    axes.annotate("", path[-1], path[-2] if path[1:] else path[-1], arrowprops=arrow)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     axes.set_title(order["name"], loc="left", fontsize=11)
@@ -76,11 +99,12 @@ def draw(document: dict, prefix: str) -> None:
 
     orders = document["orders"]
     figure, axes = pyplot.subplots(
-        1, len(orders), figsize=(4.4 * len(orders), 5.6), squeeze=False, layout="constrained"
+        1, len(orders), figsize=(4.4 * len(orders), 6), squeeze=False, layout="constrained"
     )
     for cell, order in zip(axes.flat, orders):
         draw_panel(cell, order, document)
-    figure.suptitle(document["title"] + "\n", fontsize=13, fontweight="bold")
+    title = message(document)
+    add_header(figure, title, f"D of {document['title'].replace(' x ', ' × ')}")
     figure.legend(
         handles=[
             Patch(color=FIRST, label="first wave"),
@@ -92,11 +116,12 @@ def draw(document: dict, prefix: str) -> None:
         ncols=min(4, 2 * len(orders)),
         frameon=False,
     )
-    figure.get_layout_engine().set(rect=(0, 0.1, 1, 0.9))
+    left, _, width, height = figure.get_layout_engine().get()["rect"]
+    figure.get_layout_engine().set(rect=(left, 0.07, width, height - 0.07))
     save(
         figure,
         prefix,
-        document["title"],
+        title,
         "The tiles of D in the order in which they are computed: "
         + ", ".join(
             f"{order['name']} (the first wave reads {counted(order['first_wave']['rows'], 'row')} "
