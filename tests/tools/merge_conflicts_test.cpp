@@ -60,8 +60,8 @@ TEST_CASE("Conflicts without agreement have a line each, and every problem count
   conflicts.add("three.db", taken);
   conflicts.add("three.db", conflict("3", {"a", 100, {}}, {"a", 100, {}}));
   CHECK(text_of(conflicts) ==
-        "m=2 on Sample GPU: a (100 us) stays, not a (200 us) of two.db\n"
-        "m=2 on Sample GPU: b (90.0 us) of three.db replaces a (100 us)\n"
+        "m=2 on Sample GPU: 100 us stays, not 200 us of two.db\n"
+        "m=2 on Sample GPU: 90.0 us of three.db replaces 100 us by another kernel\n"
         "3 problems were tuned more than once: 2 agree, 1 differs in the kernel, 0 differ in time "
         "by more than 2 %\n");
 }

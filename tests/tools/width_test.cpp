@@ -78,7 +78,7 @@ TEST_CASE("No line of a table, a sentence or an error is wider than the terminal
       {TUNEDGEMM " explain" + host, "rebuild    explain --source"},
       {TUNEDGEMM " explain --device host 41 24 16", "policy stored would"},
       {TUNEDGEMM " doctor", "host compiler"},
-      {TUNEDGEMM " bench" + few + " --cool-down-ms 0 --family naive_mnk", "TFLOP/s"},
+      {TUNEDGEMM " bench" + few + " --cool-down-ms 0 --family naive_mnk", "GFLOP/s"},
       {TUNEDGEMM " ladder" + few, "vs first"},
       {TUNEDGEMM " sweep" + few + " --family blocked --top 3", "block_m="},
       {TUNEDGEMM " verify --device host $TUNEDGEMM_CACHE", "verdict"},

@@ -209,10 +209,12 @@ bool Table::is_heading(std::size_t column) const {
 
 std::size_t Table::width_of(std::size_t column) const {
   std::size_t width = 0;
+  bool says_something = false;
   for (const auto& row : rows_) {
+    says_something |= !row[column].empty() && row[column] != "-";
     width = std::max(width, display_width(row[column]));
   }
-  return width == 0 ? 0 : std::max(width, display_width(columns_[column].title));
+  return !says_something ? 0 : std::max(width, display_width(columns_[column].title));
 }
 
 void Table::print_columns(std::ostream& out, const std::vector<std::size_t>& columns,

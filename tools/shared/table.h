@@ -44,8 +44,8 @@ class Table {
   std::size_t size() const { return rows_.size(); }
 
   /// The titles, then the rows; titles are bold and states coloured if the stream has colours.
-  /// Columns are two spaces apart and as wide as their widest text; columns that are empty in every
-  /// row are omitted.
+  /// Columns are two spaces apart and as wide as their widest text; columns that are empty or
+  /// "-" in every row are omitted.
   void print(std::ostream& out) const;
   /// The same in lines of at most `width` characters. The columns must be in the order of their
   /// importance: each is omitted if it does not fit behind the columns before it. A last column of
@@ -66,7 +66,7 @@ class Table {
   /// "title: text; ..." for the columns that are headings.
   std::string heading() const;
   bool is_heading(std::size_t column) const;
-  /// 0 if every row is empty.
+  /// 0 if every row is empty or "-".
   std::size_t width_of(std::size_t column) const;
   /// Texts of the last of the columns are wrapped at `last_width`.
   void print_columns(std::ostream& out, const std::vector<std::size_t>& columns,

@@ -71,8 +71,8 @@ Json csv_line(const BenchRun& run, const NamedProblem& shape, const BenchContend
   return line;
 }
 
-std::string tflops_text(const BenchContender* contender) {
-  return contender == nullptr ? "-" : rounded_text(contender->tflops);
+std::string tflops_text(const BenchContender* contender, double scale = 1) {
+  return contender == nullptr ? "-" : rounded_text(scale * contender->tflops);
 }
 
 std::string ratio_text(const BenchContender* theirs, const BenchContender& ours) {
@@ -96,7 +96,8 @@ std::string result_text(const BenchRow& row) {
   if (ours == nullptr) {
     return "no result: " + row.failure;
   }
-  std::string text = tflops_text(ours) + " TFLOP/s";
+  std::string text =
+      ours->tflops < 1 ? tflops_text(ours, 1e3) + " GFLOP/s" : tflops_text(ours) + " TFLOP/s";
   if (const BenchContender* theirs = baseline_default(row)) {
     text += ", " + ratio_text(theirs, *ours) + " the default";
   }
@@ -169,12 +170,17 @@ void BenchFiles::write() const {
 void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std::string& baseline,
                  std::size_t width) {
   constexpr std::size_t kShapeWidth = 30;
+  const bool are_slow = std::ranges::all_of(rows, [](const BenchRow& row) {
+    const BenchContender* ours = tuned_contender(row);
+    return ours == nullptr || ours->tflops < 1;
+  });
+  const double scale = are_slow ? 1e3 : 1;
   Table table({{"shape"},
                {"types", Align::kLeft, Constant::kHeading},
                {"layout", Align::kLeft, Constant::kHeading},
                {"time", Align::kRight},
                {"spread", Align::kRight},
-               {"TFLOP/s", Align::kRight},
+               {are_slow ? "GFLOP/s" : "TFLOP/s", Align::kRight},
                {"x default", Align::kRight},
                {"x best", Align::kRight},
                {"x tuned", Align::kRight},
@@ -198,12 +204,13 @@ void print_table(std::ostream& out, const std::vector<BenchRow>& rows, const std
       table.add(
           {shortened(is_tuned ? shape_text(row.shape) : "  " + contender.name, kShapeWidth),
            types_text(problem), layout_text(problem), time_text(contender.median_us),
-           spread_text(contender.spread), tflops_text(&contender),
+           spread_text(contender.spread), tflops_text(&contender, scale),
            ratio_text(baseline_default(row), contender), ratio_text(baseline_best(row), contender),
            is_tuned ? "" : ratio_text(ours, contender), is_tuned ? back_to_back_text(row) : "",
-           is_tuned ? tflops_text(baseline_default(row)) : "",
-           is_tuned ? tflops_text(baseline_best(row)) : "", text_or_dash(contender.of_roofline),
-           text_or_dash(contender.clock_mhz), contender.kernel});
+           is_tuned ? tflops_text(baseline_default(row), scale) : "",
+           is_tuned ? tflops_text(baseline_best(row), scale) : "",
+           text_or_dash(contender.of_roofline), text_or_dash(contender.clock_mhz),
+           contender.kernel});
     }
   }
   if (table.size() > 0) {

@@ -152,9 +152,10 @@ std::string origin_text(const Explanation& explanation) {
   if (!explanation.hit) {
     const auto& served = explanation.served;
     const bool compile_serves = served && served->expected_loss.value_or(1) <= kUsualAcceptedLoss;
-    std::string text =
-        "model: the cache has no winner for this problem; this is the cost model's choice or a "
-        "similar shape's or device's winner";
+    std::string text = "model: the cache has no winner for this problem; this is the ";
+    text += explanation.chosen.candidate == explanation.ranked.front().candidate
+                ? "cost model's first choice"
+                : "winner of a similar shape or device";
     text += compile_serves ? "" : " (policy compile)";
     text += "; policy tune would tune it first";
     if (served) {
@@ -201,16 +202,25 @@ void print_miss(const Explanation& explanation) {
 
 void print_evidence(const Record& record) {
   const double us = record.measurement.median_us;
-  print_line("time", time_text(us) + " (95 % interval " + interval_text(record.measurement) +
+  const std::string interval = interval_text(record.measurement);
+  print_line("time", time_text(us) +
+                         (interval == "-" ? " (too few samples for a 95 % interval"
+                                          : " (95 % interval " + interval) +
                          ", 20th to 80th percentile " + time_text(record.measurement.low_us) +
                          " to " + time_text(record.measurement.high_us) + "), " +
                          gflops_text(flops(record.problem), us) + " GFLOP/s");
-  print_line("compared", speedup_text(record.default_us, us) + " as fast as the default config, " +
-                             speedup_text(record.naive_us, us) + " as the baseline kernel, " +
-                             speedup_text(record.runner_up_us, us) + " as the runner-up" +
-                             (record.vendor.empty() ? ""
-                                                    : ", " + speedup_text(record.vendor_us, us) +
-                                                          " as " + record.vendor));
+  std::string compared;
+  for (const auto& [other_us, other] :
+       {std::pair(record.default_us, std::string("the default config")),
+        {record.naive_us, "the baseline kernel"},
+        {record.runner_up_us, "the runner-up"},
+        {record.vendor_us, record.vendor}}) {
+    if (other_us > 0) {
+      compared +=
+          (compared.empty() ? "" : ", ") + speedup_text(other_us, us) + " as fast as " + other;
+    }
+  }
+  print_line("compared", compared.empty() ? "with nothing" : compared);
   std::string ties = record.ties.empty() ? "none" : "";
   for (const std::string& tie : record.ties) {
     ties += (ties.empty() ? "" : "; ") + tie;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "tools/shared/text.h"
 #include "tuner/decision.h"
@@ -15,15 +16,16 @@ bool has_tie(const MergeConflict::Tuned& tuned, const std::string& config) {
   return std::ranges::find(tuned.ties, config) != tuned.ties.end();
 }
 
-std::string timed(const MergeConflict::Tuned& tuned) {
-  return tuned.config + " (" + time_text(tuned.median_us) + ")";
-}
-
-std::string line(const std::string& file, const MergeConflict& conflict) {
-  const std::string theirs = timed(conflict.theirs) + " of " + file;
-  return conflict.problem + " on " + conflict.device + ": " +
-         (conflict.is_taken ? theirs + " replaces " + timed(conflict.ours)
-                            : timed(conflict.ours) + " stays, not " + theirs);
+std::string line(const std::string& file, const MergeConflict& conflict, Agreement agreement) {
+  const std::optional<Problem> problem = parse_problem(conflict.problem);
+  const std::string shape =
+      problem ? extents_text(*problem) + " " + layout_text(*problem) + " " + types_text(*problem)
+              : conflict.problem;
+  const std::string ours = time_text(conflict.ours.median_us);
+  const std::string theirs = time_text(conflict.theirs.median_us) + " of " + file;
+  return shape + " on " + conflict.device + ": " +
+         (conflict.is_taken ? theirs + " replaces " + ours : ours + " stays, not " + theirs) +
+         (agreement == Agreement::kOtherKernel ? " by another kernel" : "");
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ void MergeConflicts::add(const std::string& file, const MergeConflict& conflict)
     return;
   }
   if (lines_.size() < kMostLines) {
-    lines_.push_back(line(file, conflict));
+    lines_.push_back(line(file, conflict, found));
   } else {
     ++more_;
   }
