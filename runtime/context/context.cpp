@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <locale>
 #include <sstream>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
+#include "runtime/start_thread.h"
 #include "runtime/tuning/in_process_tuner.h"
 #include "runtime/tuning/worker_tuner.h"
 #include "tuner/evaluator.h"
@@ -343,15 +347,19 @@ Context::TunedMiss Context::tune_missing(const CanonicalProblem& problem,
   const std::string at_most =
       std::isfinite(limit) ? ", in at most " + four_digits(limit) + " s" : "";
   log_info("a call tunes " + title_of(problem) + at_most);
-  const auto begin = std::chrono::steady_clock::now();
-  tuning.on_progress = [&](const Progress&) {
-    const bool is_long = std::chrono::steady_clock::now() - begin >= kSilence;
-    if (is_long && !has_told_of_tuning_.exchange(true)) {
-      log_info_on_terminal("a first call tunes " + title_of(problem) + ", once" + at_most +
-                           "; TUNEDGEMM_LOG=info tells more, TUNEDGEMM_LOG=off nothing");
+  const std::string notice = "a first call tunes " + title_of(problem) + ", once" + at_most +
+                             "; TUNEDGEMM_LOG=info tells more, TUNEDGEMM_LOG=off nothing";
+  // On a thread, because a step of the tuning, such as a compilation, may take long by itself.
+  auto teller = start_thread<std::jthread>([&](const std::stop_token& ends) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, ends, kSilence, [] { return false; });
+    if (!ends.stop_requested() && !has_told_of_tuning_.exchange(true)) {
+      log_info_on_terminal(notice);
     }
-  };
+  });
   TuneResult result = tuning_.tune_missing(problem, tuning, tuned_before);
+  teller.reset();
   if (result.record) {
     log_info("the call's winner for " + title_of(problem) + " is of the family " +
              result.record->family + ": " + four_digits(result.record->measurement.median_us) +
