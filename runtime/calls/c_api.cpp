@@ -211,7 +211,7 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
     throw DeviceError(DeviceError::Kind::kFailed, "launching " + plan.description + ": " +
                                                       plan.context->device().describe(error));
   }
-  if (!plan.is_final) [[unlikely]] {
+  if (!plan.is_final || plan.is_counted) [[unlikely]] {
     plan.calls.fetch_add(1, std::memory_order_relaxed);
   }
   return TUNEDGEMM_STATUS_OK;

@@ -104,7 +104,10 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       maker_(*this, *device_, *store_, compile_seconds(options)),
       provisional_(*device_, *store_),
       recent_(options.most_provisional_plans,
-              [this](const Plan& plan) { provisional_.note_calls_of(plan); }),
+              [this](const Plan& plan) {
+                provisional_.note_calls_of(plan);
+                dropped_calls_ += plan.noted_calls;
+              }),
       workspaces_(*device_),
       winners_(*device_, *store_),
       probe_(*device_, *store_),
@@ -487,6 +490,51 @@ bool Context::replace_plans(const CanonicalProblem& problem, const Hit& hit, Com
     log_warning("a provisional plan of " + to_text(problem) + " is not replaced: " + error.what());
     return false;
   }
+}
+
+std::string CallSummary::text() const {
+  std::map<Origin, int> origins;
+  for (const auto& [problem, origin] : problems) {
+    ++origins[origin];
+  }
+  const auto counted = [](std::int64_t number, const char* noun) {
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+  };
+  std::string text = counted(calls, "call") + ", " + counted(std::ssize(problems), "problem");
+  const char* before = ": ";
+  for (const auto& [origin, number] : origins) {
+    text += std::exchange(before, ", ") + std::to_string(number) + " " + std::string(name(origin));
+  }
+  text += tuning_seconds > 0 ? "; " + four_digits(tuning_seconds) + " s of tuning" : "";
+  if (!requested.empty()) {
+    text += "; `tune-all --from-requests` would tune " + std::to_string(requested.size());
+  }
+  return calls == 0 ? "" : text;
+}
+
+void Context::add_to(CallSummary& summary) {
+  if (!counts_all_calls_) {
+    return;
+  }
+  recent_.clear();
+  const std::string device = fingerprint(device_->identity());
+  for (const AddOnlyMap<Plan>* plans : {&plans_, &capture_plans_}) {
+    plans->for_each([&](const Plan& plan) {
+      if (const std::int64_t calls = plan.calls + plan.noted_calls) {
+        const Plan& newest = plan.newest();
+        const std::string problem = device + fingerprint(plan.problem);
+        summary.problems[problem] = newest.origin.kind;
+        if (newest.is_final) {
+          summary.requested.erase(problem);
+        } else if (!store_->path().empty()) {
+          summary.requested.insert(problem);
+        }
+        summary.calls += calls;
+      }
+    });
+  }
+  summary.calls += dropped_calls_;
+  summary.tuning_seconds += tuning_.seconds();
 }
 
 std::string Context::report() {

@@ -510,7 +510,8 @@ typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level leve
 
 /** Sends the messages of all contexts, of both levels, to a function; one under way may still reach
  * the old one. NULL restores the default, the spdlog logger "tunedgemm", which a C++ program may
- * replace: warnings go to standard error, with $TUNEDGEMM_LOG = "info" all, with "off" none. */
+ * replace: warnings go to standard error, with $TUNEDGEMM_LOG = "info" all, with "off" none. With
+ * "summary" one more message, about the calls of the process, is sent when it exits. */
 void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */

@@ -208,13 +208,21 @@ TEST_CASE("A call that tunes says so on a terminal while its first compilation g
   CHECK(d == std::vector<float>(8 * 9, 10));
 }
 
+TEST_CASE("A function of the program receives the summary as an expected event") {
+  const CollectedLog log;
+  log_summary("1 call");
+  CHECK(log.messages() == Messages{{TUNEDGEMM_LOG_LEVEL_INFO, "1 call"}});
+}
+
 TEST_CASE("The environment says which messages reach standard error") {
   const std::string usual = written_with("warn");
   CHECK_THAT(usual, ContainsSubstring("a trouble") && !ContainsSubstring("an event"));
   CHECK_THAT(written_with("info"), ContainsSubstring("a trouble") && ContainsSubstring("an event"));
   CHECK(written_with("off").empty());
+  CHECK_THAT(written_with("summary"),
+             ContainsSubstring("a trouble") && !ContainsSubstring("an event"));
   CHECK_THAT(written_with("loud"),
-             ContainsSubstring("TUNEDGEMM_LOG is \"loud\"; use off, warn or info") &&
+             ContainsSubstring("TUNEDGEMM_LOG is \"loud\"; use off, warn, info or summary") &&
                  ContainsSubstring("a trouble") && !ContainsSubstring("an event"));
 }
 
