@@ -555,6 +555,24 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
   });
 }
 
+tunedgemm_status tunedgemm_plan_check(const tunedgemm_plan* plan,
+                                      const tunedgemm_problem* problem) {
+  return guarded([&] {
+    if (plan == nullptr) {
+      refuse("the plan is a null pointer");
+    }
+    const Plan& plan_to_run = *reinterpret_cast<const Plan*>(plan);
+    const CallKey& key = plan_to_run.key;
+    CallKey asked = key;
+    asked.problem = key_of_call(*plan_to_run.context, internal::complete(problem), {}).problem;
+    if (!(asked == key) && !(internal::checked_call(asked).asked == internal::to_problem(key))) {
+      refuse("the call's problem is " + internal::text_of(problem) + ", but the plan's is " +
+             internal::text_of(&key.problem) + "; make a plan for it");
+    }
+    return TUNEDGEMM_STATUS_OK;
+  });
+}
+
 size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
   return plan == nullptr
              ? 0
@@ -641,6 +659,10 @@ const char* tunedgemm_status_name(tunedgemm_status status) {
       return "internal error";
   }
   return "unknown status";
+}
+
+const char* tunedgemm_plan_origin_name(tunedgemm_plan_origin origin) {
+  return internal::name(internal::Origin{origin}).data();
 }
 
 size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size) {

@@ -341,6 +341,9 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
 tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffers* buffers,
                                void* stream);
 
+/** Fails unless the plan is one of this problem, for programs that run it with other matrices. */
+tunedgemm_status tunedgemm_plan_check(const tunedgemm_plan* plan, const tunedgemm_problem* problem);
+
 /** Bytes of workspace that the plan can use; 0 for none or for NULL. A caller's workspace must be
  * 256-byte aligned, and zeroed before its first use, in stream order or earlier; each launch leaves
  * it ready for the next. Overlapping launches must not share it. If the buffers have none, the
@@ -516,6 +519,9 @@ void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 const char* tunedgemm_status_name(tunedgemm_status status);
+
+/** The name of an origin, such as "other_m". Never NULL. */
+const char* tunedgemm_plan_origin_name(tunedgemm_plan_origin origin);
 
 #define TUNEDGEMM_VERSION_MAJOR 0 /**< The major version of this header (Semantic Versioning). */
 #define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */
