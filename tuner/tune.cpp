@@ -76,7 +76,7 @@ std::string failure_of(const std::vector<TrialRecord>& trials, bool cancelled, b
   const std::string why =
       last.rejection ? ", the last (" + last.family + ") as " + to_text(*last.rejection) : "";
   return "none of " + std::to_string(trials.size()) + " candidates was valid" +
-         (lacked_time ? " within the budget (--budget-seconds)" : "") + why;
+         (lacked_time ? " within the budget (--budget-seconds, TUNEDGEMM_TUNE_SECONDS)" : "") + why;
 }
 
 Record record_of(const Task& task, const std::vector<ScreenedCandidate>& finalists,

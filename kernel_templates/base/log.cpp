@@ -27,8 +27,9 @@ void set_level(spdlog::logger& created) {
     created.set_level(spdlog::level::off);
   } else if (level == "info") {
     created.set_level(spdlog::level::info);
-  } else if (!level.empty() && level != "warn") {
-    created.warn("TUNEDGEMM_LOG is \"{}\"; use off, warn or info", printable(level, Lines::kOne));
+  } else if (!level.empty() && level != "warn" && level != "summary") {
+    created.warn("TUNEDGEMM_LOG is \"{}\"; use off, warn, info or summary",
+                 printable(level, Lines::kOne));
   }
 }
 
@@ -95,6 +96,19 @@ void log_info_on_terminal(std::string_view sentence) noexcept {
     const bool is_shown = logger()->should_log(spdlog::level::info);
     log(is_shown || isatty(STDERR_FILENO) == 0 ? spdlog::level::info : spdlog::level::warn,
         sentence);
+  } catch (...) {
+    // As in log().
+  }
+}
+
+void log_summary(std::string_view sentence) noexcept {
+  const ForkGuard guard;
+  try {
+    const spdlog::details::log_msg message(kLoggerName, spdlog::level::info,
+                                           spdlog::string_view_t(sentence.data(), sentence.size()));
+    for (const spdlog::sink_ptr& sink : logger()->sinks()) {
+      sink->log(message);
+    }
   } catch (...) {
     // As in log().
   }

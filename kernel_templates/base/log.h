@@ -1,8 +1,9 @@
 #pragma once
 
 // The library's log: the spdlog logger "tunedgemm" on standard error, at level warn unless
-// $TUNEDGEMM_LOG (off, warn, info) or the program sets another level. If the program has already
-// registered a logger with that name, the library uses that logger. Any thread may log.
+// $TUNEDGEMM_LOG (off, warn, info, or summary: warn and log_summary()) or the program sets another
+// level. If the program has already registered a logger with that name, the library uses that
+// logger. Any thread may log.
 
 #include <functional>
 #include <string_view>
@@ -16,6 +17,9 @@ void log_info(std::string_view sentence) noexcept;
 /// The same about an event for which somebody waits: if standard error is a terminal, the sentence
 /// is also written at level warn. Throws nothing.
 void log_info_on_terminal(std::string_view sentence) noexcept;
+
+/// Logs the summary at level info, though the logger's level is warn.
+void log_summary(std::string_view sentence) noexcept;
 
 enum class LogLevel { kInfo, kWarning };
 /// From now on all messages go only to the listener, which must not throw and may be called by any

@@ -215,7 +215,7 @@ tunedgemm_status run(const Plan& callers_plan, const tunedgemm_buffers& buffers,
     throw DeviceError(DeviceError::Kind::kFailed, "launching " + plan.description + ": " +
                                                       plan.context->device().describe(error));
   }
-  if (!plan.is_final) [[unlikely]] {
+  if (!plan.is_final || plan.is_counted) [[unlikely]] {
     plan.calls.fetch_add(1, std::memory_order_relaxed);
   }
   return TUNEDGEMM_STATUS_OK;
@@ -559,6 +559,24 @@ tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffe
   });
 }
 
+tunedgemm_status tunedgemm_plan_check(const tunedgemm_plan* plan,
+                                      const tunedgemm_problem* problem) {
+  return guarded([&] {
+    if (plan == nullptr) {
+      refuse("the plan is a null pointer");
+    }
+    const Plan& plan_to_run = *reinterpret_cast<const Plan*>(plan);
+    const CallKey& key = plan_to_run.key;
+    CallKey asked = key;
+    asked.problem = key_of_call(*plan_to_run.context, internal::complete(problem), {}).problem;
+    if (!(asked == key) && !(internal::checked_call(asked).asked == internal::to_problem(key))) {
+      refuse("the call's problem is " + internal::text_of(problem) + ", but the plan's is " +
+             internal::text_of(&key.problem) + "; make a plan for it");
+    }
+    return TUNEDGEMM_STATUS_OK;
+  });
+}
+
 size_t tunedgemm_plan_workspace_bytes(const tunedgemm_plan* plan) {
   return plan == nullptr
              ? 0
@@ -645,6 +663,10 @@ const char* tunedgemm_status_name(tunedgemm_status status) {
       return "internal error";
   }
   return "unknown status";
+}
+
+const char* tunedgemm_plan_origin_name(tunedgemm_plan_origin origin) {
+  return internal::name(internal::Origin{origin}).data();
 }
 
 size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size) {

@@ -1,6 +1,8 @@
 #include "runtime/calls/process_contexts.h"
 
 #include <atomic>
+#include <new>
+#include <string>
 
 namespace tunedgemm::internal {
 
@@ -40,6 +42,10 @@ void ProcessContexts::note(Context& context) {
 void ProcessContexts::forget(Context& context) noexcept {
   const std::scoped_lock lock(mutex_);
   of_program_.erase(&context);
+  try {
+    context.add_to(of_forgotten_);
+  } catch (const std::bad_alloc&) {  // the summary lacks it
+  }
 }
 
 void ProcessContexts::shut_down() {
@@ -49,10 +55,15 @@ void ProcessContexts::shut_down() {
     contexts.insert(context.get());
   }
   contexts.erase(nullptr);
+  CallSummary summary = of_forgotten_;
   for (Context* context : contexts) {
     context->freeze();
     context->note_calls();
     context->store().flush();
+    context->add_to(summary);
+  }
+  if (const std::string text = summary.text(); !text.empty()) {
+    log_summary(text);
   }
 }
 

@@ -39,8 +39,9 @@ class ProcessContexts {
   void note(Context& context);
   void forget(Context& context) noexcept;
 
-  /// Shuts down every context without destroying it. Ends its threads and writes its pending data.
-  /// Called when the process exits, because the threads must not outlive static objects.
+  /// Shuts down every context without destroying it. Ends its threads, writes its pending data, and
+  /// logs the summary of all contexts, also of those that are forgotten. Called when the process
+  /// exits, because the threads must not outlive static objects.
   void shut_down();
 
  private:
@@ -58,6 +59,7 @@ class ProcessContexts {
   std::mutex mutex_;
   std::map<int, std::unique_ptr<Context>> by_ordinal_;
   std::set<Context*> of_program_;
+  CallSummary of_forgotten_;
 };
 
 }  // namespace tunedgemm::internal

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <locale>
 #include <sstream>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "kernel_templates/base/log.h"
 #include "kernel_templates/base/number_text.h"
 #include "kernel_templates/base/text.h"
+#include "runtime/start_thread.h"
 #include "runtime/tuning/in_process_tuner.h"
 #include "runtime/tuning/worker_tuner.h"
 #include "tuner/evaluator.h"
@@ -100,7 +104,10 @@ Context::Context(const ContextOptions& options, std::unique_ptr<Device> device,
       maker_(*this, *device_, *store_, compile_seconds(options)),
       provisional_(*device_, *store_),
       recent_(options.most_provisional_plans,
-              [this](const Plan& plan) { provisional_.note_calls_of(plan); }),
+              [this](const Plan& plan) {
+                provisional_.note_calls_of(plan);
+                dropped_calls_ += plan.noted_calls;
+              }),
       workspaces_(*device_),
       winners_(*device_, *store_),
       probe_(*device_, *store_),
@@ -343,15 +350,19 @@ Context::TunedMiss Context::tune_missing(const CanonicalProblem& problem,
   const std::string at_most =
       std::isfinite(limit) ? ", in at most " + four_digits(limit) + " s" : "";
   log_info("a call tunes " + title_of(problem) + at_most);
-  const auto begin = std::chrono::steady_clock::now();
-  tuning.on_progress = [&](const Progress&) {
-    const bool is_long = std::chrono::steady_clock::now() - begin >= kSilence;
-    if (is_long && !has_told_of_tuning_.exchange(true)) {
-      log_info_on_terminal("a first call tunes " + title_of(problem) + ", once" + at_most +
-                           "; TUNEDGEMM_LOG=info tells more, TUNEDGEMM_LOG=off nothing");
+  const std::string notice = "a first call tunes " + title_of(problem) + ", once" + at_most +
+                             "; TUNEDGEMM_LOG=info tells more, TUNEDGEMM_LOG=off nothing";
+  // On a thread, because a step of the tuning, such as a compilation, may take long by itself.
+  auto teller = start_thread<std::jthread>([&](const std::stop_token& ends) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, ends, kSilence, [] { return false; });
+    if (!ends.stop_requested() && !has_told_of_tuning_.exchange(true)) {
+      log_info_on_terminal(notice);
     }
-  };
+  });
   TuneResult result = tuning_.tune_missing(problem, tuning, tuned_before);
+  teller.reset();
   if (result.record) {
     log_info("the call's winner for " + title_of(problem) + " is of the family " +
              result.record->family + ": " + four_digits(result.record->measurement.median_us) +
@@ -479,6 +490,51 @@ bool Context::replace_plans(const CanonicalProblem& problem, const Hit& hit, Com
     log_warning("a provisional plan of " + to_text(problem) + " is not replaced: " + error.what());
     return false;
   }
+}
+
+std::string CallSummary::text() const {
+  std::map<Origin, int> origins;
+  for (const auto& [problem, origin] : problems) {
+    ++origins[origin];
+  }
+  const auto counted = [](std::int64_t number, const char* noun) {
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+  };
+  std::string text = counted(calls, "call") + ", " + counted(std::ssize(problems), "problem");
+  const char* before = ": ";
+  for (const auto& [origin, number] : origins) {
+    text += std::exchange(before, ", ") + std::to_string(number) + " " + std::string(name(origin));
+  }
+  text += tuning_seconds > 0 ? "; " + four_digits(tuning_seconds) + " s of tuning" : "";
+  if (!requested.empty()) {
+    text += "; `tune-all --from-requests` would tune " + std::to_string(requested.size());
+  }
+  return calls == 0 ? "" : text;
+}
+
+void Context::add_to(CallSummary& summary) {
+  if (!counts_all_calls_) {
+    return;
+  }
+  recent_.clear();
+  const std::string device = fingerprint(device_->identity());
+  for (const AddOnlyMap<Plan>* plans : {&plans_, &capture_plans_}) {
+    plans->for_each([&](const Plan& plan) {
+      if (const std::int64_t calls = plan.calls + plan.noted_calls) {
+        const Plan& newest = plan.newest();
+        const std::string problem = device + fingerprint(plan.problem);
+        summary.problems[problem] = newest.origin.kind;
+        if (newest.is_final) {
+          summary.requested.erase(problem);
+        } else if (!store_->path().empty()) {
+          summary.requested.insert(problem);
+        }
+        summary.calls += calls;
+      }
+    });
+  }
+  summary.calls += dropped_calls_;
+  summary.tuning_seconds += tuning_.seconds();
 }
 
 std::string Context::report() {

@@ -11,15 +11,18 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "cache/store.h"
+#include "kernel_templates/base/environment.h"
 #include "kernel_templates/base/process_fork.h"
 #include "runtime/backend.h"
 #include "runtime/context/add_only_map.h"
@@ -56,6 +59,16 @@ struct ContextOptions {
   /// A private folder in which contexts of equal devices share what they compile (BinaryCache), or
   /// empty.
   std::filesystem::path shared_binaries;
+};
+
+/// The launches of a process, for the line that it logs when it exits.
+struct CallSummary {
+  std::int64_t calls = 0;
+  double tuning_seconds = 0;
+  std::map<std::string, Origin> problems;  ///< by device and problem: of the newest plan
+  std::set<std::string> requested;         ///< those whose requests are in a cache file
+
+  std::string text() const;  ///< empty without calls
 };
 
 class Context {
@@ -145,6 +158,10 @@ class Context {
   };
   const Counters& counters() const { return counters_; }
   const KernelCache::Counters& kernel_counters() const { return maker_.kernels().counters(); }
+  /// Whether the launches of final plans are counted, too: for add_to().
+  bool counts_all_calls() const noexcept { return counts_all_calls_; }
+  /// Adds the launches and tunings so far, unless counts_all_calls() is false.
+  void add_to(CallSummary& summary);
   /// How often candidates were ranked to make a plan.
   std::int64_t rankings() const { return maker_.rankings(); }
   /// Several lines for display: device, toolchain, cache and its state, counters.
@@ -225,6 +242,8 @@ class Context {
   std::mutex announced_mutex_;
   std::deque<CanonicalProblem> announced_;
   Counters counters_;
+  const bool counts_all_calls_ = environment("TUNEDGEMM_LOG") == "summary";
+  std::atomic<std::int64_t> dropped_calls_{0};  ///< of recent_
   std::atomic<bool> has_told_of_tuning_{false};
   std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_
   // These two are declared last, because their threads use all members above.

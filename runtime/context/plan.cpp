@@ -1,8 +1,16 @@
 #include "runtime/context/plan.h"
 
+#include <iterator>
 #include <tuple>
 
 namespace tunedgemm::internal {
+
+std::string_view name(Origin origin) {
+  constexpr std::string_view kNames[] = {"nothing",      "tuned",   "stale", "other_m",
+                                         "other_device", "nearest", "model", "linked_in"};
+  const auto number = static_cast<std::size_t>(origin);
+  return number < std::size(kNames) ? kNames[number] : "unknown";
+}
 
 Plan::Plan(const CheckedCall& call)
     : key(call.key),

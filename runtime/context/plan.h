@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cache/record.h"
 #include "runtime/context/checked_call.h"
@@ -28,6 +29,7 @@ enum class Origin : std::int32_t {
   kModel = 6,
   kLinkedIn = 7,
 };
+std::string_view name(Origin origin);
 
 /// The origin with its evidence: all that the plan's description and its info say.
 struct KernelOrigin {
@@ -73,9 +75,12 @@ struct Plan {
   /// Whether why_not_memory() has accepted the buffers of an earlier call.
   mutable std::atomic<bool> is_memory_checked{false};
 
-  /// The number of launches that the store has not counted yet; 0 if the plan is final. This member
-  /// has its own cache line, because every launch reads the members before it.
+  bool is_counted = false;  ///< also if it is final
+
+  /// The number of launches that the store has not counted yet; 0 if the plan is final and not
+  /// counted. This member has its own cache line, because every launch reads the members before it.
   alignas(64) mutable std::atomic<std::int64_t> calls{0};
+  mutable std::atomic<std::int64_t> noted_calls{0};  ///< those that the store has counted
 
   // No launch reads these.
   KernelOrigin origin;

@@ -81,6 +81,7 @@ std::unique_ptr<Plan> PlanMaker::empty(const CheckedCall& call) {
   auto plan = std::make_unique<Plan>(call);
   plan->context = &context_;
   plan->has_streams = device_.has_streams();
+  plan->is_counted = context_.counts_all_calls();
   return plan;
 }
 

@@ -33,6 +33,7 @@ void ProvisionalPlans::note_calls() {
 
 void ProvisionalPlans::note_calls_of(const Plan& plan) const {
   if (const std::int64_t calls = plan.calls.exchange(0, std::memory_order_relaxed); calls > 0) {
+    plan.noted_calls.fetch_add(calls, std::memory_order_relaxed);
     store_.note_request(plan.problem, device_.identity(), calls);
   }
 }

@@ -1,5 +1,6 @@
 #include "runtime/tuning/tuning_session.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -40,7 +41,9 @@ TuneResult TuningSession::tune_alone(const CanonicalProblem& problem, const Tune
       return TuneResult::failed(reason);
     }
   }
+  const auto begin = std::chrono::steady_clock::now();
   TuneResult result = tuner_->tune(problem, options, lease_wait_seconds);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   tuned_ += result.kind == TuneResult::Kind::kTuned ? 1 : 0;
   return result;
 }

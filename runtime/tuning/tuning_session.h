@@ -38,6 +38,8 @@ class TuningSession {
 
   /// The number of tunings in this session that found a winner.
   std::int64_t tuned() const { return tuned_; }
+  /// The time that its tunings took.
+  double seconds() const { return seconds_; }
 
  private:
   enum class LookUp { kNeeded, kDone };
@@ -54,6 +56,7 @@ class TuningSession {
   std::mutex tuning_mutex_;
   bool has_warned_ = false;
   std::atomic<std::int64_t> tuned_{0};
+  std::atomic<double> seconds_{0};
 };
 
 }  // namespace tunedgemm::internal

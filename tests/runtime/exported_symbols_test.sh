@@ -12,9 +12,11 @@ tunedgemm_context_report
 tunedgemm_context_request
 tunedgemm_error_message
 tunedgemm_matmul
+tunedgemm_plan_check
 tunedgemm_plan_create
 tunedgemm_plan_description
 tunedgemm_plan_get_info
+tunedgemm_plan_origin_name
 tunedgemm_plan_workspace_bytes
 tunedgemm_prepare
 tunedgemm_problem_parse

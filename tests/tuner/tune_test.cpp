@@ -327,7 +327,8 @@ TEST_CASE("If every compilation exceeds the budget, a worker gives one the time 
     const Tuning tuning = bench.run();
     CHECK_FALSE(tuning.record);
     CHECK(bench.device.now < 70);
-    CHECK_THAT(tuning.failure, Catch::Matchers::ContainsSubstring("(--budget-seconds)"));
+    CHECK_THAT(tuning.failure,
+               Catch::Matchers::ContainsSubstring("(--budget-seconds, TUNEDGEMM_TUNE_SECONDS)"));
   }
   SECTION("while a call is not delayed") {
     bench.options.on_candidate = nullptr;

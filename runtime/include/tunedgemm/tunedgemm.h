@@ -341,6 +341,9 @@ tunedgemm_status tunedgemm_plan_create(tunedgemm_context* context, const tunedge
 tunedgemm_status tunedgemm_run(const tunedgemm_plan* plan, const tunedgemm_buffers* buffers,
                                void* stream);
 
+/** Fails unless the plan is one of this problem, for programs that run it with other matrices. */
+tunedgemm_status tunedgemm_plan_check(const tunedgemm_plan* plan, const tunedgemm_problem* problem);
+
 /** Bytes of workspace that the plan can use; 0 for none or for NULL. A caller's workspace must be
  * 256-byte aligned, and zeroed before its first use, in stream order or earlier; each launch leaves
  * it ready for the next. Overlapping launches must not share it. If the buffers have none, the
@@ -510,11 +513,15 @@ typedef void (*tunedgemm_log_function)(void* user_data, tunedgemm_log_level leve
 
 /** Sends the messages of all contexts, of both levels, to a function; one under way may still reach
  * the old one. NULL restores the default, the spdlog logger "tunedgemm", which a C++ program may
- * replace: warnings go to standard error, with $TUNEDGEMM_LOG = "info" all, with "off" none. */
+ * replace: warnings go to standard error, with $TUNEDGEMM_LOG = "info" all, with "off" none. With
+ * "summary" one more message, about the calls of the process, is sent when it exits. */
 void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 const char* tunedgemm_status_name(tunedgemm_status status);
+
+/** The name of an origin, such as "other_m". Never NULL. */
+const char* tunedgemm_plan_origin_name(tunedgemm_plan_origin origin);
 
 #define TUNEDGEMM_VERSION_MAJOR 0 /**< The major version of this header (Semantic Versioning). */
 #define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */

@@ -57,9 +57,19 @@ using Order = tunedgemm_order;                     ///< The layout of a matrix i
 using Problem = tunedgemm_problem;                 ///< The multiplication.
 using Buffers = tunedgemm_buffers;                 ///< The operands of one call.
 using PlanOptions = tunedgemm_plan_options;        ///< The options of a plan.
+using PlanOrigin = tunedgemm_plan_origin;          ///< Where the kernel of a plan comes from.
 using PlanInfo = tunedgemm_plan_info;              ///< The kernel of a plan, and its tuning.
 using Progress = tunedgemm_progress;               ///< The result for one problem of prepare().
 using ContextOptions = tunedgemm_context_options;  ///< The options of a context.
+
+/// "tuned", "other_m" and so on; see tunedgemm_plan_origin_name().
+inline std::string to_string(PlanOrigin origin) {
+  return tunedgemm_plan_origin_name(origin);
+}
+/// "ok", "invalid argument" and so on; see tunedgemm_status_name().
+inline std::string to_string(Status status) {
+  return tunedgemm_status_name(status);
+}
 
 /// A status other than TUNEDGEMM_STATUS_OK. what() has the name of the status and the message.
 class Error : public std::runtime_error {
@@ -260,6 +270,14 @@ class Plan {
   /// Launches on `stream`; see tunedgemm_run(). Throws Error.
   void run(const Buffers& buffers, void* stream = nullptr) const {
     check(tunedgemm_run(plan_, &buffers, stream));
+  }
+  /// Launches with matrices; see call_of(). Throws Error, also if their problem is not the plan's.
+  template <class A, class B, class D>
+  void run(const Matrix<A>& a, const Matrix<B>& b, const Matrix<D>& d,
+           const CallOptionsFor<D>& options = {}, void* stream = nullptr) const {
+    const Call call = call_of(a, b, d, options);
+    check(tunedgemm_plan_check(plan_, &call.problem));
+    run(call.buffers, stream);
   }
   /// The kernel that the plan runs now, and its tuning; see tunedgemm_plan_get_info(). Throws
   /// Error.

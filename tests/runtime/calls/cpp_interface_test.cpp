@@ -197,3 +197,50 @@ TEST_CASE("The elements of CUDA and of a program have their types") {
   CHECK(problem.type_a == TUNEDGEMM_TYPE_F16);
   CHECK(problem.type_d == TUNEDGEMM_TYPE_F16);
 }
+
+TEST_CASE("A plan runs with matrices of its problem, and refuses others by their texts") {
+  using tunedgemm::Matrix;
+  const tunedgemm::Context context = linked_in_context();
+  const std::vector<float> a(6, 2), b(12, 3), bias(4, 1);
+  std::vector<float> d(8, std::nanf(""));
+  const Matrix<const float> matrix_a(a.data(), 2, 3), matrix_b(b.data(), 3, 4);
+  const Matrix<float> matrix_d(d.data(), 2, 4);
+  const tunedgemm::Call call = tunedgemm::call_of(matrix_a, matrix_b, matrix_d);
+  const tunedgemm::Plan plan = context.plan(call.problem, call.buffers);
+  plan.run(matrix_a, matrix_b, matrix_d);
+  CHECK(d == std::vector<float>(8, 18));
+
+  // The same problem in other words.
+  d.assign(8, std::nanf(""));
+  plan.run(Matrix<const float>(a.data(), 2, 3, {.leading_dimension = 3}), matrix_b, matrix_d);
+  CHECK(d == std::vector<float>(8, 18));
+
+  d.assign(8, -1);
+  const auto run = [&](const auto& other_b, const auto& options) {
+    plan.run(matrix_a, other_b, matrix_d, options);
+  };
+  CHECK_THROWS_WITH(run(matrix_b, tunedgemm::CallOptions<float>{.bias_per_column = bias.data()}),
+                    "invalid argument: the call's problem is types=f32 m=2 n=4 k=3 bias=col, but "
+                    "the plan's is types=f32 m=2 n=4 k=3; make a plan for it");
+  CHECK_THROWS_WITH(run(Matrix<const float>(b.data(), 3, 4, {TUNEDGEMM_ORDER_COLUMN_MAJOR}),
+                        tunedgemm::CallOptions<float>()),
+                    ContainsSubstring("layout=nt") && ContainsSubstring("but the plan's is"));
+  CHECK_THROWS_WITH(
+      plan.run(Matrix<const float>(a.data(), 1, 3), matrix_b, Matrix<float>(d.data(), 1, 4)),
+      ContainsSubstring("m=1 n=4 k=3, but"));
+  const std::vector<OwnHalf> halves(12);
+  CHECK_THROWS_WITH(plan.run(Matrix(halves.data(), 2, 3), Matrix(halves.data(), 3, 4), matrix_d),
+                    ContainsSubstring("f16"));
+  CHECK_THROWS_AS(tunedgemm::Plan(nullptr).run(matrix_a, matrix_b, matrix_d), tunedgemm::Error);
+  CHECK(d == std::vector<float>(8, -1));
+}
+
+TEST_CASE("Origins of plans and statuses have names") {
+  using tunedgemm::to_string;
+  CHECK(to_string(TUNEDGEMM_PLAN_ORIGIN_NOTHING) == "nothing");
+  CHECK(to_string(TUNEDGEMM_PLAN_ORIGIN_OTHER_M) == "other_m");
+  CHECK(to_string(TUNEDGEMM_PLAN_ORIGIN_LINKED_IN) == "linked_in");
+  CHECK(to_string(static_cast<tunedgemm::PlanOrigin>(99)) == "unknown");
+  CHECK(to_string(static_cast<tunedgemm::PlanOrigin>(-1)) == "unknown");
+  CHECK(to_string(TUNEDGEMM_STATUS_NOT_TUNED) == "not tuned");
+}

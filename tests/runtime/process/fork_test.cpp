@@ -4,13 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -189,6 +192,58 @@ TEST_CASE("A process can exit with a context that it has not destroyed") {
           return false;
         }) == 0);
   CHECK(sql_number(cache, "SELECT count(*) FROM lease") == 0);
+}
+
+TEST_CASE("A process that asks for it logs a summary of its calls when it exits") {
+  const TemporaryFolder folder;
+  const std::string cache = folder.path() / "cache.db", errors = folder.path() / "stderr";
+  const auto exit_after = [&](const std::function<void()>& work) {
+    return status_of([&] {
+      dup2(open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+      work();
+      std::exit(0);
+      return false;
+    });
+  };
+  const auto text = [&] {
+    std::ostringstream read;
+    read << std::ifstream(errors).rdbuf();
+    return read.str();
+  };
+  Matrices matrices;
+  const Problem other{.m = 1, .n = kSize, .k = 2};
+  const auto work = [&] {
+    {
+      const Context context = host_context(cache);
+      tuned_matmul(context, kProblem, matrices.buffers());
+      const Plan plan = context.plan(kProblem, matrices.buffers());
+      plan.run(matrices.buffers());
+      tuned_matmul(context, other, matrices.buffers());
+      tuned_matmul(context, {.m = 0, .n = 3, .k = 3}, matrices.buffers());
+    }
+    static const Context* volatile kept = nullptr;
+    kept = new Context(host_context(""));
+    tuned_matmul(*kept, kProblem, matrices.buffers());
+    if (kCanForkBesideThreads) {
+      exit_after([&] { tuned_matmul(host_context("", 1), other, matrices.buffers()); });
+      exit_after([] {});
+    }
+  };
+  REQUIRE(exit_after(work) == 0);
+  CHECK(text() == "");
+  setenv("TUNEDGEMM_LOG", "summary", 1);
+  REQUIRE(exit_after([] { host_context(""); }) == 0);
+  CHECK(text() == "");
+  REQUIRE(exit_after(work) == 0);
+  unsetenv("TUNEDGEMM_LOG");
+  const std::string line =
+      " [info] 5 calls, 3 problems: 1 nothing, 2 linked_in; `tune-all "
+      "--from-requests` would tune 2\n";
+  CHECK_THAT(text(), Catch::Matchers::EndsWith(line));
+  const std::string childs = " [info] 1 call, 1 problem: 1 linked_in\n";
+  const std::string all = text();
+  CHECK((all.find(childs) != std::string::npos) == kCanForkBesideThreads);
+  CHECK(std::count(all.begin(), all.end(), '\n') == (kCanForkBesideThreads ? 2 : 1));
 }
 
 TEST_CASE("A call without a context works in a child, and in its child") {
