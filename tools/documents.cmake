@@ -36,7 +36,7 @@ if(HELP2MAN)
   tunedgemm_document(tune-all.1 ${CMAKE_INSTALL_MANDIR}/man1 ${manual_page} $<TARGET_FILE:tune-all>)
   tunedgemm_document(tunedgemm.1 ${CMAKE_INSTALL_MANDIR}/man1
                      ${manual_page} $<TARGET_FILE:tunedgemm-command>)
-  foreach(verb best explain trials missing show report bench sweep ladder order record run doctor diff export merge forget gc verify)
+  foreach(verb best explain trials missing show report top bench sweep ladder order record run doctor diff export merge forget gc verify)
     tunedgemm_document(tunedgemm-${verb}.1 ${CMAKE_INSTALL_MANDIR}/man1
                        ${manual_page} $<TARGET_FILE:tunedgemm-command> ${verb})
   endforeach()

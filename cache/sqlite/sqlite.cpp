@@ -121,7 +121,8 @@ void Connection::attach_to_read(const std::filesystem::path& path, const std::st
   try {
     attach.run();
   } catch (const Error& error) {
-    throw error.code() == SQLITE_NOTADB ? Error(SQLITE_NOTADB, "it is no SQLite database") : error;
+    throw error.code() == SQLITE_NOTADB ? Error(SQLITE_NOTADB, "it is not a database of SQLite")
+                                        : error;
   }
 }
 

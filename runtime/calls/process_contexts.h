@@ -7,6 +7,7 @@
 // during exit.
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,7 +15,9 @@
 #include <set>
 #include <utility>
 
+#include "kernel_templates/base/environment.h"
 #include "runtime/context/context.h"
+#include "runtime/context/watch.h"
 
 namespace tunedgemm::internal {
 
@@ -48,6 +51,14 @@ class ProcessContexts {
   static std::uint64_t next_id();
   const Backend& backend();
   Context& find_or_make(int ordinal);
+  /// Precondition: mutex_ is locked.
+  std::set<Context*> all() const;
+
+  /// If $TUNEDGEMM_TOP names a folder, a thread writes the calls of each problem to a file in it
+  /// once a second, for `tunedgemm top`. Shutting down deletes the file.
+  void start_top();
+  bool write_top();
+  std::filesystem::path top_file() const;
 
   /// Identifies this object in the context that each thread caches. The object's address is not
   /// enough, because it could be reused.
@@ -60,6 +71,8 @@ class ProcessContexts {
   std::map<int, std::unique_ptr<Context>> by_ordinal_;
   std::set<Context*> of_program_;
   CallSummary of_forgotten_;
+  const std::filesystem::path top_folder_ = environment("TUNEDGEMM_TOP");
+  Watch top_{[this] { return write_top(); }};
 };
 
 }  // namespace tunedgemm::internal

@@ -494,8 +494,8 @@ bool Context::replace_plans(const CanonicalProblem& problem, const Hit& hit, Com
 
 std::string CallSummary::text() const {
   std::map<Origin, int> origins;
-  for (const auto& [problem, origin] : problems) {
-    ++origins[origin];
+  for (const auto& [key, problem] : problems) {
+    ++origins[problem.origin];
   }
   const auto counted = [](std::int64_t number, const char* noun) {
     return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
@@ -512,18 +512,32 @@ std::string CallSummary::text() const {
   return calls == 0 ? "" : text;
 }
 
+std::string CallSummary::lines() const {
+  std::ostringstream lines;
+  for (const auto& [key, problem] : problems) {
+    if (const Plan* plan = problem.plan) {
+      const std::optional<Record>& winner = plan->origin.winner;
+      lines << problem.calls << '\t'
+            << (winner ? winner->measurement.median_us : plan->origin.expected_us) << '\t'
+            << name(problem.origin) << '\t' << to_text(plan->problem) << '\t' << plan->description
+            << '\n';
+    }
+  }
+  return lines.str();
+}
+
 void Context::add_to(CallSummary& summary) {
   if (!counts_all_calls_) {
     return;
   }
-  recent_.clear();
   const std::string device = fingerprint(device_->identity());
   for (const AddOnlyMap<Plan>* plans : {&plans_, &capture_plans_}) {
     plans->for_each([&](const Plan& plan) {
       if (const std::int64_t calls = plan.calls + plan.noted_calls) {
         const Plan& newest = plan.newest();
         const std::string problem = device + fingerprint(plan.problem);
-        summary.problems[problem] = newest.origin.kind;
+        CallSummary::OfProblem& noted = summary.problems[problem];
+        noted = {noted.calls + calls, &newest, newest.origin.kind};
         if (newest.is_final) {
           summary.requested.erase(problem);
         } else if (!store_->path().empty()) {

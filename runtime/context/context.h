@@ -31,7 +31,7 @@
 #include "runtime/context/policy.h"
 #include "runtime/context/provisional_plans.h"
 #include "runtime/context/recent_plans.h"
-#include "runtime/context/winner_watch.h"
+#include "runtime/context/watch.h"
 #include "runtime/context/workspace_pool.h"
 #include "runtime/device.h"
 #include "runtime/tuning/background_tuner.h"
@@ -61,14 +61,22 @@ struct ContextOptions {
   std::filesystem::path shared_binaries;
 };
 
-/// The launches of a process, for the line that it logs when it exits.
+/// The launches of a process, for the line that it logs when it exits, and for `tunedgemm top`.
 struct CallSummary {
   std::int64_t calls = 0;
   double tuning_seconds = 0;
-  std::map<std::string, Origin> problems;  ///< by device and problem: of the newest plan
-  std::set<std::string> requested;         ///< those whose requests are in a cache file
+  struct OfProblem {
+    std::int64_t calls = 0;
+    const Plan* plan = nullptr;  ///< the newest; null if its context was destroyed
+    Origin origin = Origin::kNothing;
+  };
+  std::map<std::string, OfProblem> problems;  ///< by device and problem
+  std::set<std::string> requested;            ///< those whose requests are in a cache file
 
   std::string text() const;  ///< empty without calls
+  /// A line for each problem of a context that exists, with tabs between the calls, the measured or
+  /// expected time in microseconds (0: unknown), the origin, the problem and the kernel.
+  std::string lines() const;
 };
 
 class Context {
@@ -146,6 +154,8 @@ class Context {
   }
   /// Stores how often provisional plans have run since the last call of note_calls().
   void note_calls() { provisional_.note_calls(); }
+  /// Later calls make their plans again.
+  void drop_recent_plans() { recent_.clear(); }
 
   /// KernelCache::get with the device's compiler. Throws DeviceError.
   std::variant<KernelCache::Kernel, Rejection> kernel(const Instance& instance) {
@@ -160,7 +170,8 @@ class Context {
   const KernelCache::Counters& kernel_counters() const { return maker_.kernels().counters(); }
   /// Whether the launches of final plans are counted, too: for add_to().
   bool counts_all_calls() const noexcept { return counts_all_calls_; }
-  /// Adds the launches and tunings so far, unless counts_all_calls() is false.
+  /// Adds the launches and tunings so far, unless counts_all_calls() is false. The summary is
+  /// valid as long as the context. Launches of recent plans are added after they are dropped.
   void add_to(CallSummary& summary);
   /// How often candidates were ranked to make a plan.
   std::int64_t rankings() const { return maker_.rankings(); }
@@ -242,13 +253,14 @@ class Context {
   std::mutex announced_mutex_;
   std::deque<CanonicalProblem> announced_;
   Counters counters_;
-  const bool counts_all_calls_ = environment("TUNEDGEMM_LOG") == "summary";
+  const bool counts_all_calls_ =
+      environment("TUNEDGEMM_LOG") == "summary" || !environment("TUNEDGEMM_TOP").empty();
   std::atomic<std::int64_t> dropped_calls_{0};  ///< of recent_
   std::atomic<bool> has_told_of_tuning_{false};
   std::int64_t changes_seen_ = -1;  ///< Store::changes() at the last look of winner_watch_
   // These two are declared last, because their threads use all members above.
   BackgroundTuner background_;
-  WinnerWatch winner_watch_;
+  Watch winner_watch_;
 };
 
 }  // namespace tunedgemm::internal

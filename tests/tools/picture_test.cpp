@@ -67,8 +67,8 @@ TEST_CASE("bench plots an earlier run with its own, and refuses a wrong file bef
   REQUIRE(drawn.status == 0);
   std::ifstream picture(shell.folder() / "new.svg");
   const std::string svg((std::istreambuf_iterator<char>(picture)), {});
-  CHECK_THAT(svg, ContainsSubstring("libtunedgemm, new") &&
-                      ContainsSubstring("libtunedgemm, earlier"));
+  CHECK_THAT(svg,
+             ContainsSubstring("libtunedgemm, new") && ContainsSubstring("libtunedgemm, earlier"));
   const auto document = nlohmann::json::parse(std::ifstream(shell.folder() / "new.json"));
   CHECK(document["rows"].size() == 1);  // the file has only this run
 }

@@ -664,6 +664,30 @@ TEST_CASE("Every --json of a verb is one JSON document") {
   CHECK(nlohmann::json::accept(result.output));
 }
 
+TEST_CASE("top shows the calls of running programs alone") {
+  const Shell shell;
+  const std::string mine = "7\t2.5\ttuned\t" +
+                           to_text(canonical(make_problem(3, 5, 6, DataType::kF32, DataType::kF32,
+                                                          DataType::kF32, "nn"))) +
+                           "\tnaive_mnk\n";
+  std::filesystem::create_directory(shell.folder() / "top");
+  const auto write = [&](const std::string& process, const std::string& text) {
+    std::ofstream(shell.folder() / "top" / process) << text;
+  };
+  const std::string top = kCommand + "top top --once";
+  CHECK(shell.run(top).status == 1);
+  write("999999999", mine);
+  CHECK(shell.run(top).status == 1);
+  write("1", mine + "of another version\n");
+  const ProgramResult result = shell.run(top);
+  CAPTURE(result.output, result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output,
+             ContainsSubstring("3x5x6 nn") && ContainsSubstring("7  2.50 us  naive_mnk"));
+  CHECK(std::count(result.output.begin(), result.output.end(), '\n') == 3);
+  require_wrong_use(shell, kCommand + "top", "no folder is given; start the programs with");
+}
+
 TEST_CASE("doctor handles a cache that is no database") {
   const Shell shell;
   std::ofstream(shell.cache()) << "this is not SQLite, and never was one before\n";

@@ -19,6 +19,7 @@ constexpr Verb kVerbs[] = {
     {add_missing, "missing --sort -calls"},
     {add_show, "show trials m=512 status=rejected"},
     {add_report, "report -o report.html --list llama-3-8b"},
+    {add_top, "top /tmp/calls"},
     {add_bench, "bench --list tools/shapes/layers.csv --rounds 5"},
     {add_sweep, "sweep 1024 1024 1024 --family blocked --top 10"},
     {add_ladder, "ladder 512 512 512 --device host"},

@@ -16,6 +16,7 @@ void add_best(CLI::App& app, ExitStatus& status);
 void add_show(CLI::App& app, ExitStatus& status);
 void add_missing(CLI::App& app, ExitStatus& status);
 void add_report(CLI::App& app, ExitStatus& status);
+void add_top(CLI::App& app, ExitStatus& status);
 void add_explain(CLI::App& app, ExitStatus& status);
 void add_trials(CLI::App& app, ExitStatus& status);
 void add_bench(CLI::App& app, ExitStatus& status);

@@ -1,6 +1,7 @@
 // The counts of the line that a process logs when it exits. tests/runtime/process/fork_test.cpp
 // tests the line itself.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,7 @@ void run(const Plan& plan, const HostCall& call, int times) {
 
 std::string summary_of(Context& context) {
   CallSummary summary;
+  context.drop_recent_plans();
   context.add_to(summary);
   return summary.text();
 }
@@ -63,6 +65,24 @@ TEST_CASE("The launches of plans that are no longer kept are counted") {
     run(*context->plan_for_launch(call.checked(), {}), call, 2);
   }
   CHECK(summary_of(*context).starts_with("8 calls, "));
+}
+
+TEST_CASE("The lines for tunedgemm top have what is known of each problem") {
+  const TemporaryFolder folder;
+  const EnvironmentVariable set("TUNEDGEMM_TOP", folder.path().string());
+  const auto context = host_context(folder, Policy::kStored);
+  const HostCall first(3, 5, 6), second(4, 5, 6);
+  const Plan& plan = context->plan(first.checked(), {});
+  run(plan, first, 2);
+  run(context->plan(second.checked(), {}), second, 1);
+  CallSummary summary;
+  context->add_to(summary);
+  const std::string lines = summary.lines();
+  CAPTURE(lines);
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 2);
+  const std::string of_first =
+      "2\t0\tlinked_in\t" + to_text(first.checked().problem) + '\t' + plan.description + '\n';
+  CHECK_THAT(lines, Catch::Matchers::Contains(of_first));
 }
 
 TEST_CASE("Without the variable the launches of final plans are not counted") {

@@ -360,7 +360,7 @@ TEST_CASE("A plan switches to the winner that another process stores") {
 TEST_CASE("The watch for winners of other processes rests while no plan waits") {
   std::atomic<int> looks{0};
   std::atomic<bool> plans_wait{true};
-  WinnerWatch watch(
+  Watch watch(
       [&] {
         ++looks;
         return plans_wait.load();

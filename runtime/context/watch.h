@@ -1,7 +1,7 @@
 #pragma once
 
-// WinnerWatch: a thread of the context. While provisional plans wait for winners, it looks for
-// winners that other processes have stored.
+// Watch: a thread that looks for something at an interval: for winners that other processes have
+// stored, while plans wait for them, and at the calls, while $TUNEDGEMM_TOP wants to know of them.
 //
 // Thread-safe.
 
@@ -13,21 +13,21 @@
 
 namespace tunedgemm::internal {
 
-class WinnerWatch {
+class Watch {
  public:
-  /// Called on the thread. Returns whether plans still wait. Must not throw.
+  /// Called on the thread. Returns whether to look again. Must not throw.
   using Look = std::function<bool()>;
 
   static constexpr std::chrono::milliseconds kInterval{1000};
 
-  explicit WinnerWatch(Look look, std::chrono::milliseconds interval = kInterval);
+  explicit Watch(Look look, std::chrono::milliseconds interval = kInterval);
   /// Calls stop().
-  ~WinnerWatch();
-  WinnerWatch(const WinnerWatch&) = delete;
-  WinnerWatch& operator=(const WinnerWatch&) = delete;
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
 
-  /// Starts the thread, which looks once per interval until no plan waits. No effect after stop(),
-  /// or if the system refuses a thread.
+  /// Starts the thread, which looks once per interval as long as `look` wants it. No effect after
+  /// stop(), or if the system refuses a thread.
   void start();
   /// Ends the thread for good; waits for a look in progress.
   void stop() noexcept;

@@ -1,4 +1,4 @@
-#include "runtime/context/winner_watch.h"
+#include "runtime/context/watch.h"
 
 #include <system_error>
 #include <utility>
@@ -7,14 +7,14 @@
 
 namespace tunedgemm::internal {
 
-WinnerWatch::WinnerWatch(Look look, std::chrono::milliseconds interval)
+Watch::Watch(Look look, std::chrono::milliseconds interval)
     : look_(std::move(look)), interval_(interval) {}
 
-WinnerWatch::~WinnerWatch() {
+Watch::~Watch() {
   stop();
 }
 
-void WinnerWatch::start() {
+void Watch::start() {
   const std::scoped_lock lock(mutex_);
   if (is_stopped_ || is_wanted_) {
     return;
@@ -23,8 +23,10 @@ void WinnerWatch::start() {
     try {
       thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     } catch (const std::system_error& error) {
-      log_info(std::string("winners of other processes are not noticed, for want of a thread: ") +
-               error.what());
+      log_info(
+          std::string(
+              "winners of other processes, or calls, are not noticed, for want of a thread: ") +
+          error.what());
       return;
     }
   }
@@ -32,7 +34,7 @@ void WinnerWatch::start() {
   changed_.notify_all();
 }
 
-void WinnerWatch::stop() noexcept {
+void Watch::stop() noexcept {
   const std::scoped_lock stopping(stop_mutex_);
   std::jthread ended;  // its destructor stops and joins the thread
   const std::scoped_lock lock(mutex_);
@@ -40,7 +42,7 @@ void WinnerWatch::stop() noexcept {
   ended.swap(thread_);
 }
 
-void WinnerWatch::run(const std::stop_token& stop) {
+void Watch::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return is_wanted_; })) {
     changed_.wait_for(lock, stop, interval_, [] { return false; });
@@ -49,9 +51,9 @@ void WinnerWatch::run(const std::stop_token& stop) {
     }
     is_wanted_ = false;
     lock.unlock();
-    const bool plans_wait = look_();
+    const bool looks_again = look_();
     lock.lock();
-    is_wanted_ = is_wanted_ || plans_wait;
+    is_wanted_ = is_wanted_ || looks_again;
   }
 }
 
