@@ -144,6 +144,38 @@ TEST_CASE("The requests of a cache are a list for tune-all, after a query with s
   REQUIRE(left.output == "0\n");
 }
 
+TEST_CASE("tune-all --watch tunes what is requested while it waits, until it is interrupted") {
+  const Shell shell;
+  const std::string watch = kQuick + "--from-requests --watch";
+  REQUIRE(shell.run("(" + watch + " > out 2> err & echo $! > pid; wait $!; echo $? > status) &")
+              .status == 0);
+  for (const std::int64_t m : {24, 25}) {
+    ContextOptions options;
+    options.backend = &host_backend();
+    options.store.path = shell.cache();
+    const auto context = Context::create(options);
+    const CanonicalProblem problem =
+        canonical(make_problem(m, 40, 17, DataType::kF32, DataType::kF32, DataType::kF32));
+    const DeviceIdentity& device = context->device().identity();
+    context->store().note_request(problem, device, 3);
+    context->store().flush();
+    const ProgramResult tuned = shell.run(
+        "for i in $(seq 600); do test \"$(sqlite3 -readonly cache.db 'SELECT count(*) FROM best "
+        "WHERE "
+        "m = " +
+        std::to_string(m) + "')\" = 1 && exit; sleep 0.1; done; cat out err; exit 1");
+    CAPTURE(m, tuned.output);
+    REQUIRE(tuned.status == 0);
+  }
+  const ProgramResult ended = shell.run(
+      "kill -TERM $(cat pid); for i in $(seq 300); do test -s status && break; sleep 0.1; done; "
+      "cat status out");
+  CAPTURE(ended.output, ended.errors);
+  CHECK(ended.output.starts_with("130\n"));
+  CHECK_THAT(ended.output, ContainsSubstring("24x40x17") && ContainsSubstring("25x40x17"));
+  require_wrong_use(shell, kQuick + "--watch", "requires --from-requests");
+}
+
 TEST_CASE("tune-all --against another device's library fails before tuning") {
   const Shell shell;
   const ProgramResult result = shell.run(kQuick + "--m 8 --n 8 --k 8 --against cublas");

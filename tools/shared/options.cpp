@@ -108,7 +108,9 @@ CLI::Option* add_field(CLI::App& app, const std::string& option, const FieldDesc
                               const std::string& value) { keep(name, value, fields); };
   auto* const added =
       app.add_option_function<std::string>(option, keep_value, std::string(field.meaning));
-  added->group("Fields of the problem");
+  if (!app.get_name().empty()) {  // an option group has a title of its own
+    added->group("Fields of the problem");
+  }
   if (const std::string values = values_in(field.expected); !values.empty()) {
     added->type_name(values)->option_text("TEXT");  // shells complete the values, help is short
   }

@@ -3,15 +3,19 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/available_cpus.h"
@@ -47,6 +51,7 @@ struct CommandLine {
   bool json = false;
   bool wide = false;
   bool in_process = false;
+  bool watch = false;
 };
 
 std::string why_not_rigor(const std::string& text) {
@@ -158,9 +163,16 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_flag("--in-process", line.in_process,
                "run candidates in this process, for debuggers and profilers: a candidate that "
                "crashes or hangs stops the run");
-  app.add_flag("--dry-run", line.dry_run, "only print the shapes to tune and the estimated time");
+  auto* const dry_run = app.add_flag("--dry-run", line.dry_run,
+                                     "only print the shapes to tune and the estimated time");
   app.add_flag("--wide", line.wide, "show every column, remarks too, whatever the width");
-  app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");
+  auto* const json =
+      app.add_flag("--json", line.json, "print the outcomes as JSON instead of a table");
+  app.add_flag("--watch", line.watch,
+               "then tune what running programs ask for, as it comes, until Ctrl-C")
+      ->needs("--from-requests")
+      ->excludes(dry_run)
+      ->excludes(json);
 
   using namespace std::string_view_literals;
   constexpr std::array kLeftOut{"m"sv, "n"sv, "k"sv, "types"sv, "layout"sv, "name"sv};
@@ -383,6 +395,37 @@ std::string shard_text(const std::optional<Shard>& shard, std::size_t left, std:
   return text;
 }
 
+WorkList list_with_requests(const CommandLine& line, Context& context) {
+  // Winners that programs asked for are compared, too.
+  const auto which = line.against.empty() ? Requested::kWithoutWinner : Requested::kAll;
+  return make_work_list(line.work, context.store().requests(context.device().identity(), which));
+}
+
+// Tunes the list, then the requests of running programs as they come, each once, until Ctrl-C.
+ExitStatus watch(const CommandLine& line, const std::vector<Context*>& contexts, WorkList work) {
+  constexpr std::chrono::seconds kInterval{1};
+  std::set<std::string> seen;
+  while (!interrupted()) {
+    std::erase_if(work.shapes, [&](const NamedProblem& shape) {
+      return !seen.insert(to_text(shape.problem)).second;
+    });
+    if (!work.shapes.empty()) {
+      const ExitStatus status = tune_all(line, work, contexts, nullptr);
+      if (status != ExitStatus::kGood && status != ExitStatus::kNoResult) {
+        return status;
+      }
+      std::cerr << "waiting for requests; Ctrl-C ends\n";
+    }
+    const auto end = std::chrono::steady_clock::now() + kInterval;
+    while (std::chrono::steady_clock::now() < end && !interrupted()) {
+      std::this_thread::sleep_for(kInterval / 20);
+    }
+    work = list_with_requests(line, *contexts.front());
+    work.layers.clear();
+  }
+  return ExitStatus::kInterrupted;
+}
+
 ExitStatus run(CommandLine line) {
   if (line.work.lists.empty() && line.work.m.empty() && line.work.n.empty() &&
       line.work.k.empty() && !line.work.from_requests) {
@@ -413,9 +456,7 @@ ExitStatus run(CommandLine line) {
   }
   Context& first = *contexts.front();
   if (line.work.from_requests) {
-    // Winners that programs asked for are compared, too.
-    const auto which = line.against.empty() ? Requested::kWithoutWinner : Requested::kAll;
-    list = make_work_list(line.work, first.store().requests(first.device().identity(), which));
+    list = list_with_requests(line, first);
   }
   std::optional<ResultFile> results;
   if (local_cache) {
@@ -431,7 +472,9 @@ ExitStatus run(CommandLine line) {
   }
   // Called only now, so that a signal ends the reading of a long list at once.
   note_interrupts();
-  const ExitStatus status = tune_all(line, part.work, contexts, results ? &*results : nullptr);
+  const ExitStatus status =
+      line.watch ? watch(line, contexts, std::move(part.work))
+                 : tune_all(line, part.work, contexts, results ? &*results : nullptr);
   // Each waits for its worker to end.
   concurrently(owned.size(), [&](std::size_t device) { owned[device].reset(); });
   return status;
