@@ -97,6 +97,16 @@ class UpdateReadme(unittest.TestCase):
         (folder / "grouped.json").write_text(json.dumps(run), encoding="utf-8")
         return folder
 
+    def test_output_follows_its_command(self):
+        self.readme.write_text("<!-- begin output -->\n<!-- end output -->\n", encoding="utf-8")
+        (self.folder / "commands.txt").write_text("output: tune-all x.csv | grep x > o.txt\n")
+        (self.folder / "output.txt").write_text("64x32x64  4.27 us\n\n", encoding="utf-8")
+        self.assertEqual(self.update("output").returncode, 0)
+        self.assertIn(
+            "```text\n$ tune-all x.csv\n64x32x64  4.27 us\n```\n",
+            self.readme.read_text(encoding="utf-8"),
+        )
+
     def test_writes_between_the_markers(self):
         self.assertEqual(self.update().returncode, 0)
         text = self.readme.read_text(encoding="utf-8")

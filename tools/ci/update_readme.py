@@ -2,6 +2,7 @@
 """Writes measured results into a document, between its markers.
 
     update_readme.py headline tools/gallery README.md                the README's first figures
+    update_readme.py output tools/gallery README.md                  what tune-all prints
     update_readme.py models tools/gallery README.md                  steps of models in PyTorch
     update_readme.py gallery tools/gallery tools/gallery/README.md   all results of gallery.sh
 
@@ -304,7 +305,17 @@ def device_text(run: dict) -> str:
 def command_of(folder: pathlib.Path, part: str) -> str:
     """The command that measured a part."""
     lines = (folder / "commands.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split(": ", 1) for line in lines).get(part, "").split(" --json")[0]
+    return (
+        dict(line.split(": ", 1) for line in lines)
+        .get(part, "")
+        .split(" --json")[0]
+        .split(" | ")[0]
+    )
+
+
+def output(folder: pathlib.Path, root: pathlib.Path) -> str:
+    text = (folder / "output.txt").read_text(encoding="utf-8").rstrip()
+    return f"```text\n$ {command_of(folder, 'output')}\n{text}\n```"
 
 
 def headline(folder: pathlib.Path, root: pathlib.Path) -> str:
@@ -415,7 +426,7 @@ def gallery(folder: pathlib.Path, root: pathlib.Path) -> str:
     )
 
 
-CONTENTS = {"headline": headline, "models": models, "gallery": gallery}
+CONTENTS = {"headline": headline, "output": output, "models": models, "gallery": gallery}
 
 
 def replaced(text: str, name: str, content: str) -> str:

@@ -32,6 +32,7 @@ draw() {
   draw_with plot_order order
   rm -f "$folder"/*.png "$folder/order.json"
   tools/ci/update_readme.py headline "$folder" README.md
+  tools/ci/update_readme.py output "$folder" README.md
   tools/ci/update_readme.py models "$folder" README.md
   tools/ci/update_readme.py gallery "$folder" "$folder/README.md"
 }

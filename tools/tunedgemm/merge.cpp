@@ -210,6 +210,7 @@ void add_merge(CLI::App& app, ExitStatus& status) {
       "others. Ctrl-C ends the merge after the current file.\n"
       "Exit status: 0 success; 1 a file was not merged, or a folder has none; 2 the command line "
       "is wrong; 4 the cache cannot be written; 130 interrupted.");
+  verb->alias("import");
   verb->callback([options, &status] { status = Merge(*options).run(); });
 }
 

@@ -44,7 +44,8 @@ std::string first_line_of(const fs::path& file) {
 // Adds the lines of a process's file (CallSummary::lines()).
 void add_rows(const fs::path& file, const Calls& before, double seconds, Calls& now, Table& table) {
   const std::string process = file.filename().string();
-  const std::string program = first_line_of(fs::path("/proc") / process / "comm");
+  std::string program = first_line_of(fs::path("/proc") / process / "comm");
+  program.append(" ").append(process);
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     const auto fields = split(line, '\t');
@@ -60,8 +61,8 @@ void add_rows(const fs::path& file, const Calls& before, double seconds, Calls& 
     const auto earlier = before.find(key);
     const double rate =
         earlier == before.end() ? 0 : static_cast<double>(calls - earlier->second) / seconds;
-    table.add({program + " " + process, extents_text(*problem) + " " + layout_text(*problem),
-               types_text(*problem), std::string(fields[2]), std::to_string(calls),
+    table.add({program, extents_text(*problem) + " " + layout_text(*problem), types_text(*problem),
+               std::string(fields[2]), std::to_string(calls),
                earlier == before.end() ? "" : rounded_text(rate), us > 0 ? time_text(us) : "-",
                us > 0 && rate > 0 ? rounded_text(rate * us / 1e4) + " %" : "",
                std::string(fields[4])});

@@ -259,7 +259,7 @@ void add_verify(CLI::App& app, ExitStatus& status) {
       "longer holds if another is faster by more than 2 % and their 20th to 80th percentiles do "
       "not overlap.\n"
       "Exit status: 0 all winners hold; 1 some do not, or nothing was selected; 2 the command "
-      "line or a list is wrong; 3 no such device, or the file has no winners for it; 130 "
+      "line or a list is wrong; 3 no such device, or the file has winners of others alone; 130 "
       "interrupted.");
   verb->callback([options, &status] { status = verify(*options); });
 }
