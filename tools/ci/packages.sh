@@ -21,7 +21,8 @@ readonly python_venv=build/test/python-venv
 # shellcheck disable=SC2034
 python_build_packages=('nanobind>=3.1' "jaxlib>=0.10; python_version >= '3.11'")
 # shellcheck disable=SC2034
-python_test_packages=("jax>=0.10; python_version >= '3.11'" ml_dtypes numpy pytest pytest-xdist)
+python_test_packages=("jax>=0.10; python_version >= '3.11'" ml_dtypes numpy pandas pytest pytest-xdist
+  tqdm)
 # shellcheck disable=SC2034
 python_check_packages=('mypy>=2.4' 'ruff>=0.17')
 # The package as an installation has it, but with the shared library of build/test.
