@@ -65,7 +65,9 @@ std::string number_text(double number) {
 
 std::string scatter_svg(const ScatterPlot& plot) {
   std::vector<ScatterPlot::Dot> dots = plot.dots;
-  std::erase_if(dots, [](const auto& dot) { return !(dot.x > 0 && dot.y > 0); });
+  std::erase_if(dots, [](const auto& dot) {
+    return !(dot.x > 0 && dot.y > 0 && std::isfinite(dot.x + dot.y));
+  });
   if (dots.empty()) {
     return "";
   }

@@ -17,7 +17,7 @@ struct ScatterPlot {
 };
 
 /// The plot; both axes are logarithmic if their values differ fivefold. Dots that are not above 0
-/// are left out; "" if none is left.
+/// or not finite are left out; "" if none is left.
 std::string scatter_svg(const ScatterPlot& plot);
 
 }  // namespace tunedgemm::internal
