@@ -1,5 +1,7 @@
 #include "tuner/remark.h"
 
+#include <cstdlib>
+
 #include "kernel_templates/base/number_text.h"
 #include "tuner/statistics.h"
 
@@ -45,10 +47,16 @@ std::string why_default_was_kept(std::string_view remark) {
   return std::string(reason.substr(0, reason.find_last_not_of(' ') + 1));
 }
 
-std::string why_noisy(const Measurement& winner, const FinalsReport& finals) {
+double load_of_machine() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+std::string why_noisy(const Measurement& winner, const FinalsReport& finals, double load) {
   std::string scatter, clock;
   if (const double spread = relative_spread(winner); spread > kBusySpread) {
     scatter = "busy machine: samples within " + percent(spread);
+    scatter += load > 0 ? ", load " + fixed(load, 1) : "";
   }
   // Rounds with a dropped clock are repeated. If many were, the clock may have been low in counted
   // rounds too.

@@ -25,9 +25,12 @@ std::string why_kept(const Decision& decision, Winner winner);
 /// "kept: default, REASON (numbers); further remarks". Else "".
 std::string why_default_was_kept(std::string_view remark);
 
-/// "busy machine: samples within +-9.1 %". Empty if the spread is at most kBusySpread and few
-/// rounds of the finals were repeated because the clock had dropped.
-std::string why_noisy(const Measurement& winner, const FinalsReport& finals);
+/// The processes that ran or waited in the last minute, on average; 0 if it is not known.
+double load_of_machine();
+
+/// "busy machine: samples within +-9.1 %, load 3.2". Empty if the spread is at most kBusySpread and
+/// few rounds of the finals were repeated because the clock had dropped.
+std::string why_noisy(const Measurement& winner, const FinalsReport& finals, double load = 0);
 
 /// "busy device: process 1650 (python3) used it, so tune again". Empty if `neighbour` is.
 std::string why_shared(const std::string& neighbour);

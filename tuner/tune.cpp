@@ -119,7 +119,7 @@ std::string remark_of(const Decision& decision, const std::vector<ScreenedCandid
   const std::string kept =
       alone ? "kept: default, no time to try another"
             : why_kept(decision, is_default ? Winner::kDefault : Winner::kChallenger);
-  return joined_remarks(kept, why_noisy(record.measurement, finals));
+  return joined_remarks(kept, why_noisy(record.measurement, finals, load_of_machine()));
 }
 
 // The candidates with which the tuning of the next problem will begin, unless this one's winner

@@ -215,6 +215,9 @@ TEST_CASE("A remark says that the machine was busy or its clock dropped") {
   const FinalsReport steady{.rounds = 7};
   CHECK(why_noisy(within(99, 101), steady).empty());
   CHECK(why_noisy(within(92, 110), steady) == "busy machine: samples within +-9.0 %");
+  CHECK(why_noisy(within(92, 110), steady, 17.5) ==
+        "busy machine: samples within +-9.0 %, load 17.5");
+  CHECK(load_of_machine() >= 0);
   CHECK(why_noisy(within(99, 101), {.rounds = 7, .repeated_rounds = 3}).empty());
   CHECK(why_noisy(within(99, 101), {.rounds = 7, .repeated_rounds = 4}) ==
         "the clock dropped in 4 rounds, 7 counted");

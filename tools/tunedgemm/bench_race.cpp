@@ -238,7 +238,8 @@ void BenchRace::run() {
   }
   const std::string noisy = why_noisy(
       summarize(first->contender.rounds_us),
-      {.rounds = race.rounds(), .repeated_rounds = race.repeated_rounds(), .clock_mhz = 0});
+      {.rounds = race.rounds(), .repeated_rounds = race.repeated_rounds(), .clock_mhz = 0},
+      load_of_machine());
   if (!noisy.empty()) {
     remarks_.push_back(noisy);
   }
