@@ -56,7 +56,12 @@ struct StoreHealth {
   bool is_on_local_disk = false;
   std::string sqlite_version;
   std::int64_t file_bytes = 0;
-  std::int64_t winners = 0;
+  std::int64_t winners = 0;  ///< those of the system's files, too
+  struct SystemFile {
+    std::filesystem::path path;
+    std::int64_t winners = 0;
+  };
+  std::vector<SystemFile> system_files = {};  ///< that can be read
   /// The number of winners that are only in memory, because no file could be written.
   std::int64_t unsaved_winners = 0;
 };

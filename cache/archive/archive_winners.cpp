@@ -177,6 +177,13 @@ StoreHealth Archive::health() {
       const auto bytes = std::filesystem::file_size(health.path, error);
       health.file_bytes = error ? 0 : static_cast<std::int64_t>(bytes);
     }
+    for (StoreFile& file : system_files_) {
+      ask_one(file, Having::kViewsForPrograms, [&](sqlite::Connection& connection) {
+        health.system_files.push_back(
+            {file.path, connection.integer("SELECT count(*) FROM winner_v1")});
+        return true;
+      });
+    }
   }
   const std::lock_guard lock(warnings_lock_);
   health.warnings = warnings_;

@@ -46,7 +46,7 @@ expect() {
 }
 
 verbs=$(bash_offers tunedgemm "" | xargs)
-expect "the verbs in bash" "$(tunedgemm --help | sed -nE '/^Subcommands/,/^$/s/^  ([a-z]+) .*/\1/p' | xargs)" "$verbs"
+expect "the verbs in bash" "$(tunedgemm --help | sed -nE '/^Subcommands/,/^$/s/^  ([a-z]+)[ ,].*/\1/p' | xargs)" "$verbs"
 expect "a verb in bash" "doctor" "$(bash_offers tunedgemm doct)"
 expect "an option in bash" "--wide" "$(bash_offers tunedgemm best --wi)"
 expect "an option of a group in bash" "--order-c --order-d" "$(bash_offers tune-all --order | xargs)"

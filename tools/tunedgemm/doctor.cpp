@@ -8,13 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/file/location.h"
 #include "cache/store.h"
 #include "kernel_templates/base/environment.h"
 #include "kernel_templates/family.h"
 #include "runtime/backend.h"
 #include "runtime/calls/arguments.h"
-#include "tools/shared/cache_files.h"
 #include "tools/shared/options.h"
 #include "tools/shared/results.h"
 #include "tools/shared/table.h"
@@ -57,22 +55,18 @@ void examine_cache(const std::string& path, Findings& findings) {
     text += ", journal mode " + health.journal_mode;
     text += health.is_on_local_disk ? "" : ", not on a local disk";
   }
-  const std::vector<std::filesystem::path> system_files = system_store_paths({});
   text += ", " + std::to_string(health.winners) + " winners" +
-          (system_files.empty() ? ", " : " with the system's caches, ") +
+          (health.system_files.empty() ? ", " : " with the system's caches, ") +
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const std::string_view state = health.state == StoreState::kReadWrite ? kGood : kBroken;
   findings.push_back({"cache", state, text});
   for (const std::string& warning : health.warnings) {
     findings.push_back({"", state, warning});
   }
-  for (const std::filesystem::path& file : system_files) {
-    const bool is_there = std::filesystem::is_regular_file(file);
-    const auto store = is_there ? open_file_for_reading(file) : nullptr;
+  for (const auto& [file, winners] : health.system_files) {
     findings.push_back(
-        {"system cache", is_there ? kGood : kAbsent,
-         file.string() + (is_there ? ": read only, " + counted(store->winners().size(), "winner")
-                                   : ": no such file")});
+        {"system cache", kGood,
+         file.string() + ": read only, " + counted(static_cast<std::size_t>(winners), "winner")});
   }
 }
 
