@@ -88,6 +88,10 @@ std::string title_of(const Problem& problem) {
          std::to_string(problem.k) + ", " + types_text(problem);
 }
 
+std::string counted(std::int64_t number, const char* noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::unique_ptr<Context> Context::create(const ContextOptions& options) {
@@ -497,9 +501,6 @@ std::string CallSummary::text() const {
   for (const auto& [key, problem] : problems) {
     ++origins[problem.origin];
   }
-  const auto counted = [](std::int64_t number, const char* noun) {
-    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-  };
   std::string text = counted(calls, "call") + ", " + counted(std::ssize(problems), "problem");
   const char* before = ": ";
   for (const auto& [origin, number] : origins) {
@@ -561,7 +562,10 @@ std::string Context::report() {
        << "toolchain  " << device_->toolchain().compiler << ", " << device_->toolchain().driver
        << "\n"
        << "cache      " << (health.path.empty() ? "in memory" : health.path.string()) << " ("
-       << name(health.state) << ", " << health.winners << " winners)\n";
+       << name(health.state) << ", " << counted(health.winners, "winner") << ")\n";
+  for (const auto& [path, winners] : health.system_files) {
+    text << "           of them " << winners << " in " << path.string() << '\n';
+  }
   for (const std::string& warning : health.warnings) {
     text << "           " << warning << "\n";
   }

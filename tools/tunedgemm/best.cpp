@@ -116,7 +116,7 @@ ExitStatus best(const BestOptions& options) {
   if (winners.empty()) {
     const StoreHealth health = store->health();
     std::cerr << "no winner in " << health.path.string() << " matches (it has " << health.winners
-              << " winners); tune-all adds winners\n";
+              << (health.winners == 1 ? " winner" : " winners") << "); tune-all adds winners\n";
     return ExitStatus::kNoResult;
   }
   return ExitStatus::kGood;

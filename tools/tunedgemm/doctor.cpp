@@ -55,7 +55,7 @@ void examine_cache(const std::string& path, Findings& findings) {
     text += ", journal mode " + health.journal_mode;
     text += health.is_on_local_disk ? "" : ", not on a local disk";
   }
-  text += ", " + std::to_string(health.winners) + " winners" +
+  text += ", " + counted(static_cast<std::size_t>(health.winners), "winner") +
           (health.system_files.empty() ? ", " : " with the system's caches, ") +
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const std::string_view state = health.state == StoreState::kReadWrite ? kGood : kBroken;

@@ -90,6 +90,9 @@ TEST_CASE("An exported cache runs without a compiler, under every policy") {
         CHECK(other.is_right_with(plan));
       }
       CHECK(context->counters().hits == 3);
+      const bool names_file =
+          context->report().find("of them 3 in " + shipped.string()) != std::string::npos;
+      CHECK(names_file == is_system_file);
       CHECK(context->kernel_counters().compiled == 0);
     }
   }
