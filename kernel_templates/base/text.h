@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -22,6 +23,12 @@ enum class Lines { kMany, kOne };
 /// The text, with every control character, line separator and direction mark written like "\u001b",
 /// and every byte that is not UTF-8 written like "\xff". With kMany, newlines and tabs stay.
 std::string printable(std::string_view text, Lines lines);
+
+/// "1 shape", "2 shapes".
+template <std::integral Number>
+std::string counted(Number count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
 
 /// The number, if the whole text is one that the type can hold.
 template <class Number>

@@ -88,10 +88,6 @@ std::string title_of(const Problem& problem) {
          std::to_string(problem.k) + ", " + types_text(problem);
 }
 
-std::string counted(std::int64_t number, const char* noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::unique_ptr<Context> Context::create(const ContextOptions& options) {

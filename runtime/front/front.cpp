@@ -68,10 +68,6 @@ constexpr std::chrono::seconds kBetweenWrites{1};
 // Null in a new process.
 std::atomic<Front*> newest{nullptr};
 
-std::string counted(std::int64_t number, const char* noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 std::string percent(std::int64_t part, std::int64_t whole) {
   char text[16];
   std::snprintf(

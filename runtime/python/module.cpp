@@ -369,7 +369,7 @@ class Plan {
     }
     check(status);
     nb::dict fields;
-    fields["origin"] = static_cast<int>(info.origin);
+    fields["origin"] = tunedgemm_plan_origin_name(info.origin);
     fields["median_us"] = info.median_us, fields["low_us"] = info.low_us;
     fields["high_us"] = info.high_us, fields["default_us"] = info.default_us;
     fields["naive_us"] = info.naive_us, fields["expected_loss"] = info.expected_loss;

@@ -8,6 +8,7 @@ wave, with the path through it.
 The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-matplotlib).
 """
 
+import itertools
 import json
 import pathlib
 import re
@@ -56,22 +57,20 @@ def message(document: dict) -> str:
 
 
 def draw_panel(axes: Any, order: dict, document: dict) -> None:
-    from matplotlib.colors import ListedColormap
+    from matplotlib.patches import Rectangle
 
-    colours = [[0] * document["tiles_n"] for _ in range(document["tiles_m"])]
+    colours = [[FIRST] * document["tiles_n"] for _ in range(document["tiles_m"])]
     for index, (m, n) in enumerate(order["tiles"]):
         wave = index // document["at_a_time"]
-        colours[m][n] = 0 if wave == 0 else 1 + wave % 2
+        colours[m][n] = FIRST if wave == 0 else OTHERS[wave % 2]
+    is_raster = len(order["tiles"]) > MOST_SHAPES
+    for m, row in enumerate(colours):
+        for colour, run in itertools.groupby(enumerate(row), key=lambda tile: tile[1]):
+            first, *others = run
+            extents = (first[0], m), 1 + len(others), 1
+            axes.add_patch(Rectangle(*extents, color=colour, clip_on=False, rasterized=is_raster))
+    axes.set(xlim=(0, document["tiles_n"]), ylim=(0, document["tiles_m"]))
     longest = max(document["tiles_m"], document["tiles_n"])
-    axes.pcolormesh(
-        colours,
-        cmap=ListedColormap([FIRST, *OTHERS]),
-        vmin=0,
-        vmax=2,
-        edgecolors="face",
-        clip_on=False,
-        rasterized=len(order["tiles"]) > MOST_SHAPES,
-    )
     axes.set_aspect("equal")
     axes.invert_yaxis()
     path = [(n + 0.5, m + 0.5) for m, n in order["tiles"]]

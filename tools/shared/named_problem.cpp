@@ -108,6 +108,10 @@ std::string extents_text(const Problem& problem) {
   return problem.batch > 1 ? std::to_string(problem.batch) + " of " + text : text;
 }
 
+std::string shape_text(const Problem& problem) {
+  return extents_text(problem) + " " + layout_text(problem);
+}
+
 std::string shape_text(const NamedProblem& shape) {
   return shape.name.empty() ? extents_text(shape.problem)
                             : shape.name + (shape.rung.empty() ? "" : " " + shape.rung);

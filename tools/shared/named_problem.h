@@ -21,6 +21,8 @@ struct NamedProblem {
 
 /// "16x32x64", or "8 of 16x32x64" for a batch.
 std::string extents_text(const Problem& problem);
+/// The same with the layout, as tables show it: "64x512x256 nt".
+std::string shape_text(const Problem& problem);
 /// The name, if there is one, with the rung; else the extents.
 std::string shape_text(const NamedProblem& shape);
 

@@ -1,5 +1,4 @@
 #include "tools/shared/options.h"
-#include "runtime/calls/arguments.h"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +7,7 @@
 #include <regex>
 
 #include "kernel_templates/base/text.h"
+#include "runtime/calls/arguments.h"
 #include "tools/shared/program.h"
 #include "tools/shared/shape_list.h"
 #include "tools/shared/terminal.h"

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <optional>
 #include <span>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 #include "kernel_templates/base/text.h"
 #include "runtime/cuda/compile_process.h"
@@ -198,6 +200,15 @@ void note_interrupts() {
 
 bool interrupted() {
   return signal_received != 0;
+}
+
+bool interrupted_within(std::chrono::duration<double> time) {
+  constexpr std::chrono::milliseconds kStep{50};
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (!interrupted() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kStep);
+  }
+  return interrupted();
 }
 
 }  // namespace tunedgemm::internal

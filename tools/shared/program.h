@@ -2,6 +2,7 @@
 
 // The common start, interrupt handling and exit of the programs.
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,5 +41,7 @@ std::vector<std::string> worker_command();
 /// sets interrupted() too, since nobody reads the output any more. Ignored signals stay ignored.
 void note_interrupts();
 bool interrupted();
+/// Waits for so long, or until interrupted(), which it returns.
+bool interrupted_within(std::chrono::duration<double> time);
 
 }  // namespace tunedgemm::internal

@@ -142,16 +142,24 @@ void Table::sort(const std::string& by) {
   });
 }
 
+std::vector<std::size_t> Table::columns_with_text() const {
+  std::vector<std::size_t> columns;
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    if (width_of(column) > 0) {
+      columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
 void Table::print_markdown(std::ostream& out) const {
-  const auto print_row = [&](auto text_of) {
-    for (std::size_t column = 0; column < columns_.size(); ++column) {
-      if (width_of(column) > 0) {
-        out << "| ";
-        for (const char character : std::string(text_of(column))) {
-          out << (character == '|' ? "\\" : "") << character;
-        }
-        out << ' ';
+  const auto print_row = [&out, columns = columns_with_text()](auto text_of) {
+    for (const std::size_t column : columns) {
+      out << "| ";
+      for (const char character : std::string(text_of(column))) {
+        out << (character == '|' ? "\\" : "") << character;
       }
+      out << ' ';
     }
     out << "|\n";
   };
@@ -164,18 +172,18 @@ void Table::print_markdown(std::ostream& out) const {
 }
 
 void Table::print_html(std::ostream& out) const {
+  std::vector<std::size_t> columns = columns_with_text();
+  std::erase_if(columns, [&](std::size_t column) { return is_heading(column); });
   const auto print_row = [&](std::string_view tag, const auto& cell_of) {
     out << "<tr>";
-    for (std::size_t column = 0; column < columns_.size(); ++column) {
-      if (width_of(column) > 0 && !is_heading(column)) {
-        const std::string text = cell_of(column);
-        const auto [kind, number, rest] = sort_key(text);
-        out << '<' << tag << (columns_[column].align == Align::kRight ? " class=right" : "");
-        if (kind == 0) {
-          out << " data-number=" << number;
-        }
-        out << '>' << escaped_html(text) << "</" << tag << '>';
+    for (const std::size_t column : columns) {
+      const std::string text = cell_of(column);
+      const auto [kind, number, rest] = sort_key(text);
+      out << '<' << tag << (columns_[column].align == Align::kRight ? " class=right" : "");
+      if (kind == 0) {
+        out << " data-number=" << number;
       }
+      out << '>' << escaped_html(text) << "</" << tag << '>';
     }
     out << "</tr>\n";
   };
@@ -193,8 +201,8 @@ void Table::print_html(std::ostream& out) const {
 
 std::string Table::heading() const {
   std::string text;
-  for (std::size_t column = 0; column < columns_.size(); ++column) {
-    if (is_heading(column) && width_of(column) > 0) {
+  for (const std::size_t column : columns_with_text()) {
+    if (is_heading(column)) {
       text += (text.empty() ? "" : "; ") + columns_[column].title + ": " + rows_[0][column];
     }
   }

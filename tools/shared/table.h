@@ -66,6 +66,7 @@ class Table {
   /// "title: text; ..." for the columns that are headings.
   std::string heading() const;
   bool is_heading(std::size_t column) const;
+  std::vector<std::size_t> columns_with_text() const;
   /// 0 if every row is empty or "-".
   std::size_t width_of(std::size_t column) const;
   /// Texts of the last of the columns are wrapped at `last_width`.

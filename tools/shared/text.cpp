@@ -1,7 +1,6 @@
 #include "tools/shared/text.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
@@ -151,9 +150,9 @@ std::string kernel_text(const Record& record) {
   std::string tile;
   // The blocks of the host's kernels hardly differ, but their register tiles do.
   const bool has_register_tile = record.device.backend == "host" && record.config.find("tile_m");
-  for (const char* knob : has_register_tile
-                              ? std::array{"tile_m", "tile_n", "split_m", "split_n", "tile"}
-                              : std::array{"block_m", "block_n", "block_k", "tile", ""}) {
+  for (const char* knob :
+       has_register_tile ? std::vector{"tile_m", "tile_n", "split_m", "split_n"}
+                         : std::vector{"block_m", "block_n", "block_k", "tile"}) {
     if (const std::optional<int> value = record.config.find(knob)) {
       tile += (tile.empty() ? " " : "x") + std::to_string(*value);
     }
@@ -215,10 +214,6 @@ std::string escaped_html(std::string_view text) {
     }
   }
   return escaped;
-}
-
-std::string counted(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
 std::string first_line(std::string_view text, std::size_t width) {

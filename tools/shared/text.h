@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cache/record.h"
+#include "kernel_templates/base/text.h"  // counted()
 #include "tuner/statistics.h"
 
 namespace tunedgemm::internal {
@@ -48,8 +49,6 @@ std::string_view status_text(const TrialRecord& trial);
 std::string compiler_text(std::string_view compiler);
 /// The text for an HTML element or an attribute in double quotes.
 std::string escaped_html(std::string_view text);
-/// "1 shape", "2 shapes".
-std::string counted(std::size_t count, std::string_view noun);
 /// The first line of a text, at most `width` bytes of it, and "..." if the text was cut.
 std::string first_line(std::string_view text, std::size_t width);
 

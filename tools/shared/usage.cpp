@@ -109,15 +109,10 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const bool lacks_verb = &command == &app && !verb_names(app).empty() &&
                           dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   std::string what = error.what();
-  constexpr std::string_view kNoPath = "Path does not exist: ", kNoFile = "File does not exist: ";
-  for (const std::string_view absent : {kNoPath, kNoFile}) {
-    if (const std::size_t at = what.find(absent); at != what.npos) {
-      what = what.substr(at + absent.size()) + " does not exist";
-    }
-  }
-  if (const auto* few = dynamic_cast<const CLI::ArgumentMismatch*>(&error); few != nullptr) {
-    what = std::regex_replace(what, std::regex("At least (\\d+) required but received (\\d+)"),
-                              "at least $1 are needed, $2 given");
+  for (const auto& [clis, ours] :
+       {std::pair("(.*: )?(?:Path|File|Directory) does not exist: (.*)", "$2 does not exist"),
+        {"At least (\\d+) required but received (\\d+)", "at least $1 are needed, $2 given"}}) {
+    what = std::regex_replace(what, std::regex(clis), ours);
   }
   if (!unexpected.empty()) {
     what = why_unexpected(command, unexpected.front());

@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -416,10 +415,7 @@ ExitStatus watch(const CommandLine& line, const std::vector<Context*>& contexts,
       }
       std::cerr << "waiting for requests; Ctrl-C ends\n";
     }
-    const auto end = std::chrono::steady_clock::now() + kInterval;
-    while (std::chrono::steady_clock::now() < end && !interrupted()) {
-      std::this_thread::sleep_for(kInterval / 20);
-    }
+    interrupted_within(kInterval);
     work = list_with_requests(line, *contexts.front());
     work.layers.clear();
   }

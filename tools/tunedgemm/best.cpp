@@ -75,7 +75,7 @@ Table winner_table(const std::vector<WinnerWithState>& winners) {
   for (const auto& [record, state, names] : winners) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
-    table.add({record.device.name, extents_text(problem) + " " + layout_text(problem),
+    table.add({record.device.name, shape_text(problem),
                types_text(problem), kernel_text(record), time_text(us), names,
                spread_text(record.measurement), speedup_text(record.default_us, us),
                epilogue_text(problem), state, compiler_text(record.toolchain.compiler),
@@ -115,8 +115,8 @@ ExitStatus best(const BestOptions& options) {
   }
   if (winners.empty()) {
     const StoreHealth health = store->health();
-    std::cerr << "no winner in " << health.path.string() << " matches (it has " << health.winners
-              << (health.winners == 1 ? " winner" : " winners") << "); tune-all adds winners\n";
+    std::cerr << "no winner in " << health.path.string() << " matches (it has "
+              << counted(health.winners, "winner") << "); tune-all adds winners\n";
     return ExitStatus::kNoResult;
   }
   return ExitStatus::kGood;

@@ -250,7 +250,7 @@ void print_table(const std::vector<Difference>& differences, std::size_t width) 
       return compiler_text(winner.record.toolchain.compiler);
     };
     const auto& [comparison, a, b, ratio] = difference;
-    table.add({record.device.name, extents_text(problem) + " " + layout_text(problem),
+    table.add({record.device.name, shape_text(problem),
                types_text(problem), std::string(name(comparison)),
                a && b ? ratio_text(ratio) : std::string(), cell(a, time), cell(b, time),
                cell(a, kernel), cell(b, kernel), names, cell(a, spread), cell(b, spread),

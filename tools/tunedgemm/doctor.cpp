@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/store.h"
@@ -55,7 +56,7 @@ void examine_cache(const std::string& path, Findings& findings) {
     text += ", journal mode " + health.journal_mode;
     text += health.is_on_local_disk ? "" : ", not on a local disk";
   }
-  text += ", " + counted(static_cast<std::size_t>(health.winners), "winner") +
+  text += ", " + counted(health.winners, "winner") +
           (health.system_files.empty() ? ", " : " with the system's caches, ") +
           rounded_text(static_cast<double>(health.file_bytes) / (1 << 20)) + " MiB";
   const std::string_view state = health.state == StoreState::kReadWrite ? kGood : kBroken;
@@ -66,7 +67,7 @@ void examine_cache(const std::string& path, Findings& findings) {
   for (const auto& [file, winners] : health.system_files) {
     findings.push_back(
         {"system cache", kGood,
-         file.string() + ": read only, " + counted(static_cast<std::size_t>(winners), "winner")});
+         file.string() + ": read only, " + counted(winners, "winner")});
   }
 }
 
@@ -88,15 +89,13 @@ void examine_device(const Backend& backend, int ordinal, Findings& findings) {
     text += gib_text(identity.memory_bytes) + ", " + device->toolchain().driver;
     findings.push_back({subject, kGood, text});
     const std::string reason = device->why_not_compile();
-    const bool compiles = reason.empty();
-    findings.push_back({subject + " compiler",
-                        compiles           ? kGood
-                        : needs_compiler() ? kBroken
-                                           : kAbsent,
-                        compiles ? compiler_text(device->toolchain().compiler)
-                        : needs_compiler()
-                            ? reason + "; with TUNEDGEMM_POLICY=stored none is needed"
-                            : reason});
+    Finding compiler{subject + " compiler", kGood, compiler_text(device->toolchain().compiler)};
+    if (!reason.empty()) {
+      compiler.state = needs_compiler() ? kBroken : kAbsent;
+      compiler.text =
+          reason + (needs_compiler() ? "; with TUNEDGEMM_POLICY=stored none is needed" : "");
+    }
+    findings.push_back(std::move(compiler));
   } catch (const DeviceError& error) {
     findings.push_back({subject, kBroken, error.what()});
   }

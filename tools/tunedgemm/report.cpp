@@ -1,6 +1,6 @@
 // tunedgemm report: writes the winners, their pictures, and what is not tuned as one page.
 
-#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -8,11 +8,11 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernel_templates/source.h"
@@ -80,11 +80,6 @@ class Page {
   std::ostringstream body_;
 };
 
-std::string shape_of(const Record& record) {
-  return extents_text(record.problem) + " " + layout_text(record.problem) + " " +
-         types_text(record.problem);
-}
-
 // The image has its own styles, so it is a document of its own.
 std::string image_of(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -114,7 +109,7 @@ void add_device(Page& page, const std::string& device,
   for (const auto& [record, state, name] : winners) {
     const double us = record.measurement.median_us;
     const std::string text =
-        shape_of(record) + (name.empty() ? "" : ", " + name) + ", " + time_text(us);
+        shape_text(record.problem) + " " + types_text(record.problem) + (name.empty() ? "" : ", " + name) + ", " + time_text(us);
     const double flop = flops(record.problem);
     throughput.dots.push_back({flop / minimum_bytes(record.problem), flop / us / 1e3, text});
     gain.dots.push_back({us, record.default_us / us, text});
@@ -141,14 +136,14 @@ void add_device(Page& page, const std::string& device,
 // The times with each M of the list's layers, and the layers that have none.
 void add_layers(Page& page, const LayerList& layers, const std::vector<WinnerWithState>& winners) {
   Table table({{"list"}, {"layer"}, {"device", Align::kLeft, Constant::kHeading}, {"M: time"}});
+  using TimesByM = std::map<std::int64_t, double>;
+  std::map<std::string, std::map<std::string, TimesByM>> of_layers;  // by key and device
+  for (const auto& [record, state, name] : winners) {
+    of_layers[ladder_key(record.problem)][record.device.name][record.problem->m] =
+        record.measurement.median_us;
+  }
   for (const LayerList::Line& line : layers.lines()) {
-    std::map<std::string, std::map<std::int64_t, double>> by_device;
-    for (const WinnerWithState& winner : winners) {
-      if (ladder_key(winner.record.problem) == line.key) {
-        by_device[winner.record.device.name][winner.record.problem->m] =
-            winner.record.measurement.median_us;
-      }
-    }
+    const auto& by_device = of_layers[line.key];
     if (by_device.empty()) {
       table.add({line.file, line.text, "", "not tuned: tune-all " + line.file});
     }
@@ -234,7 +229,6 @@ void add_report(CLI::App& app, ExitStatus& status) {
       ->check(CLI::ExistingFile);
   verb->footer(
       "The page is one file of HTML that loads nothing; a click on a title sorts its table.\n"
-      "  tunedgemm report -o report.html --list llama-3-8b\n"
       "Exit status 1: no winner matches; the page is written all the same.");
   verb->callback([options, &status] { status = report(*options); });
 }

@@ -8,9 +8,10 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <system_error>
 #include <utility>
 
 #include "kernel_templates/base/environment.h"
@@ -32,8 +33,20 @@ struct TopOptions {
   bool once = false;
 };
 
+struct Seen {
+  std::int64_t calls = 0;
+  fs::file_time_type written;  // when the program counted them
+  double rate = 0;             // in a second; 0: not known yet
+};
 // By process and problem.
-using Calls = std::map<std::pair<std::string, std::string>, std::int64_t>;
+using Calls = std::map<std::pair<std::string, std::string>, Seen>;
+
+// The rate between the last two counts of the program, which may be older than the last look.
+double rate_of(const Seen& now, const Seen& before) {
+  const std::chrono::duration<double> between = now.written - before.written;
+  return between.count() > 0 ? static_cast<double>(now.calls - before.calls) / between.count()
+                             : before.rate;
+}
 
 std::string first_line_of(const fs::path& file) {
   std::string line;
@@ -42,7 +55,9 @@ std::string first_line_of(const fs::path& file) {
 }
 
 // Adds the lines of a process's file (CallSummary::lines()).
-void add_rows(const fs::path& file, const Calls& before, double seconds, Calls& now, Table& table) {
+void add_rows(const fs::path& file, const Calls& before, Calls& now, Table& table) {
+  std::error_code gone;
+  const fs::file_time_type written = fs::last_write_time(file, gone);
   const std::string process = file.filename().string();
   std::string program = first_line_of(fs::path("/proc") / process / "comm");
   program.append(" ").append(process);
@@ -54,17 +69,17 @@ void add_rows(const fs::path& file, const Calls& before, double seconds, Calls& 
     if (!problem) {
       continue;  // of another version
     }
-    const std::int64_t calls = whole_number<std::int64_t>(fields[0]).value_or(0);
-    const double us = std::stod(std::string(fields[1]));
+    const double us = whole_number<double>(fields[1]).value_or(0);
     const std::pair key(process, std::string(fields[3]));
-    now[key] = calls;
-    const auto earlier = before.find(key);
-    const double rate =
-        earlier == before.end() ? 0 : static_cast<double>(calls - earlier->second) / seconds;
-    table.add({program, extents_text(*problem) + " " + layout_text(*problem), types_text(*problem),
-               std::string(fields[2]), std::to_string(calls),
-               earlier == before.end() ? "" : rounded_text(rate), us > 0 ? time_text(us) : "-",
-               us > 0 && rate > 0 ? rounded_text(rate * us / 1e4) + " %" : "",
+    Seen& seen = now[key];
+    seen = {whole_number<std::int64_t>(fields[0]).value_or(0), written, 0};
+    if (const auto earlier = before.find(key); earlier != before.end()) {
+      seen.rate = rate_of(seen, earlier->second);
+    }
+    table.add({program, shape_text(*problem), types_text(*problem), std::string(fields[2]),
+               std::to_string(seen.calls), seen.rate > 0 ? rounded_text(seen.rate) : "",
+               us > 0 ? time_text(us) : "-",
+               us > 0 && seen.rate > 0 ? rounded_text(seen.rate * us / 1e4) + " %" : "",
                std::string(fields[4])});
   }
 }
@@ -90,7 +105,7 @@ ExitStatus top(const TopOptions& options) {
                  {"kernel", Align::kLeft, Constant::kColumn, TooWide::kWrap}});
     for (const auto& entry : fs::directory_iterator(options.folder)) {
       if (fs::exists(fs::path("/proc") / entry.path().filename())) {
-        add_rows(entry.path(), before, options.interval_seconds, now, table);
+        add_rows(entry.path(), before, now, table);
       }
     }
     if (is_terminal && !options.once) {
@@ -108,13 +123,8 @@ ExitStatus top(const TopOptions& options) {
       return table.size() == 0 ? ExitStatus::kNoResult : ExitStatus::kGood;
     }
     before = std::move(now);
-    const auto end =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(options.interval_seconds);
-    while (std::chrono::steady_clock::now() < end) {
-      if (interrupted()) {
-        return ExitStatus::kInterrupted;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (interrupted_within(std::chrono::duration<double>(options.interval_seconds))) {
+      return ExitStatus::kInterrupted;
     }
   }
 }

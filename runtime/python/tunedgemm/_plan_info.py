@@ -6,9 +6,6 @@ import dataclasses
 import datetime
 from typing import Any
 
-# By the numbers of tunedgemm_plan_origin.
-_ORIGINS = ("nothing", "tuned", "stale", "other_m", "other_device", "nearest", "model", "linked_in")
-
 
 @dataclasses.dataclass(frozen=True)
 class PlanInfo:
@@ -54,12 +51,12 @@ class PlanInfo:
 
 
 def plan_info(
-    origin: int, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: Any
+    origin: str, expected_loss: float, workspace_bytes: int, tuned_at: int, **numbers: Any
 ) -> PlanInfo:
     """A tunedgemm_plan_info in Python, where None takes the place of 0 and ""."""
     at = datetime.datetime.fromtimestamp(tuned_at, datetime.timezone.utc) if tuned_at else None
     return PlanInfo(
-        origin=_ORIGINS[origin],
+        origin=origin,
         expected_loss=None if expected_loss < 0 else expected_loss,
         workspace_bytes=workspace_bytes,
         tuned_at=at,
