@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernel_templates/base/environment.h"
+#include "kernel_templates/base/text.h"
 
 namespace tunedgemm::internal {
 

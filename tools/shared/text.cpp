@@ -150,9 +150,9 @@ std::string kernel_text(const Record& record) {
   std::string tile;
   // The blocks of the host's kernels hardly differ, but their register tiles do.
   const bool has_register_tile = record.device.backend == "host" && record.config.find("tile_m");
-  for (const char* knob :
-       has_register_tile ? std::vector{"tile_m", "tile_n", "split_m", "split_n"}
-                         : std::vector{"block_m", "block_n", "block_k", "tile"}) {
+  for (const char* knob : has_register_tile
+                              ? std::vector{"tile_m", "tile_n", "split_m", "split_n"}
+                              : std::vector{"block_m", "block_n", "block_k", "tile"}) {
     if (const std::optional<int> value = record.config.find(knob)) {
       tile += (tile.empty() ? " " : "x") + std::to_string(*value);
     }

@@ -102,8 +102,7 @@ void print_estimate(std::ostream& out, const Estimate& estimate, std::size_t sha
   for (const PlannedShape& planned : estimate.shapes) {
     const Problem& problem = planned.shape.problem;
     cached += planned.tuned ? 1 : 0;
-    table.add({shape_text(problem), types_text(problem),
-               epilogue_text(problem),
+    table.add({shape_text(problem), types_text(problem), epilogue_text(problem),
                planned.tuned ? "in the cache" : duration_text(planned.seconds),
                planned.shape.name});
   }

@@ -272,8 +272,7 @@ std::vector<std::string> wide_row(const Outcome& outcome) {
 
 std::vector<std::string> row(const Outcome& outcome) {
   const Problem& problem = outcome.shape.problem;
-  std::vector<std::string> cells{shape_text(problem),
-                                 types_text(problem)};
+  std::vector<std::string> cells{shape_text(problem), types_text(problem)};
   if (!outcome.record) {
     cells.insert(cells.end(), {"-", "-", "", "-", "-"});
   } else {

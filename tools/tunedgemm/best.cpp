@@ -75,13 +75,13 @@ Table winner_table(const std::vector<WinnerWithState>& winners) {
   for (const auto& [record, state, names] : winners) {
     const Problem& problem = record.problem;
     const double us = record.measurement.median_us;
-    table.add({record.device.name, shape_text(problem),
-               types_text(problem), kernel_text(record), time_text(us), names,
-               spread_text(record.measurement), speedup_text(record.default_us, us),
-               epilogue_text(problem), state, compiler_text(record.toolchain.compiler),
-               std::string(name(record.rigor)), gflops_text(flops(problem), us), record.tuned_at,
-               speedup_text(record.naive_us, us), interval_text(record.measurement),
-               std::to_string(record.ties.size()), record.remark, to_text(record.config)});
+    table.add({record.device.name, shape_text(problem), types_text(problem), kernel_text(record),
+               time_text(us), names, spread_text(record.measurement),
+               speedup_text(record.default_us, us), epilogue_text(problem), state,
+               compiler_text(record.toolchain.compiler), std::string(name(record.rigor)),
+               gflops_text(flops(problem), us), record.tuned_at, speedup_text(record.naive_us, us),
+               interval_text(record.measurement), std::to_string(record.ties.size()), record.remark,
+               to_text(record.config)});
   }
   return table;
 }

@@ -250,12 +250,11 @@ void print_table(const std::vector<Difference>& differences, std::size_t width) 
       return compiler_text(winner.record.toolchain.compiler);
     };
     const auto& [comparison, a, b, ratio] = difference;
-    table.add({record.device.name, shape_text(problem),
-               types_text(problem), std::string(name(comparison)),
-               a && b ? ratio_text(ratio) : std::string(), cell(a, time), cell(b, time),
-               cell(a, kernel), cell(b, kernel), names, cell(a, spread), cell(b, spread),
-               epilogue_text(problem), cell(a, state_of), cell(b, state_of), cell(a, compiler),
-               cell(b, compiler)});
+    table.add({record.device.name, shape_text(problem), types_text(problem),
+               std::string(name(comparison)), a && b ? ratio_text(ratio) : std::string(),
+               cell(a, time), cell(b, time), cell(a, kernel), cell(b, kernel), names,
+               cell(a, spread), cell(b, spread), epilogue_text(problem), cell(a, state_of),
+               cell(b, state_of), cell(a, compiler), cell(b, compiler)});
   }
   table.print_fitting(std::cout, width);
 }

@@ -66,8 +66,7 @@ void examine_cache(const std::string& path, Findings& findings) {
   }
   for (const auto& [file, winners] : health.system_files) {
     findings.push_back(
-        {"system cache", kGood,
-         file.string() + ": read only, " + counted(winners, "winner")});
+        {"system cache", kGood, file.string() + ": read only, " + counted(winners, "winner")});
   }
 }
 

@@ -189,8 +189,7 @@ void print_miss(const Explanation& explanation) {
   std::string_view title = "nearest";
   for (const MissedWinner& winner : explanation.nearest) {
     const Problem& problem = winner.record.problem;
-    print_line(title, shape_text(problem) + " " +
-                          types_text(problem) + ", " +
+    print_line(title, shape_text(problem) + " " + types_text(problem) + ", " +
                           time_text(winner.record.measurement.median_us) + ": " +
                           differences_text(winner));
     title = "";

@@ -19,8 +19,7 @@ bool has_tie(const MergeConflict::Tuned& tuned, const std::string& config) {
 std::string line(const std::string& file, const MergeConflict& conflict, Agreement agreement) {
   const std::optional<Problem> problem = parse_problem(conflict.problem);
   const std::string shape =
-      problem ? shape_text(*problem) + " " + types_text(*problem)
-              : conflict.problem;
+      problem ? shape_text(*problem) + " " + types_text(*problem) : conflict.problem;
   const std::string ours = time_text(conflict.ours.median_us);
   const std::string theirs = time_text(conflict.theirs.median_us) + " of " + file;
   return shape + " on " + conflict.device + ": " +

@@ -108,8 +108,8 @@ void add_device(Page& page, const std::string& device,
   std::map<std::string, std::size_t> states;
   for (const auto& [record, state, name] : winners) {
     const double us = record.measurement.median_us;
-    const std::string text =
-        shape_text(record.problem) + " " + types_text(record.problem) + (name.empty() ? "" : ", " + name) + ", " + time_text(us);
+    const std::string text = shape_text(record.problem) + " " + types_text(record.problem) +
+                             (name.empty() ? "" : ", " + name) + ", " + time_text(us);
     const double flop = flops(record.problem);
     throughput.dots.push_back({flop / minimum_bytes(record.problem), flop / us / 1e3, text});
     gain.dots.push_back({us, record.default_us / us, text});

@@ -161,8 +161,8 @@ void print_table(const std::vector<Verified>& all, std::size_t width) {
     const auto& contenders = each.row.contenders;
     const double now_us = contenders.empty() ? 0 : contenders.front().median_us;
     const BenchContender* other = best_other(each.row);
-    table.add({shape_text(problem), types_text(problem),
-               epilogue_text(problem), now_us > 0 ? time_text(now_us) : "-",
+    table.add({shape_text(problem), types_text(problem), epilogue_text(problem),
+               now_us > 0 ? time_text(now_us) : "-",
                each.then_us > 0 ? time_text(each.then_us) : "-",
                speedup_text(other == nullptr ? 0 : other->median_us, now_us),
                other == nullptr ? "-" : time_text(other->median_us), each.row.kernel,
