@@ -265,6 +265,8 @@ TEST_CASE("A config that has not all of a known model's layers is an error") {
       {R"({"model_type": 3})", "of type \"\" are not known"},
       {R"({"model_type": "llama"})", "the config has no hidden_size"},
       {R"({"model_type": "llama", "hidden_size": 0})", "hidden_size is 0; expected a number"},
+      {R"({"model_type": "gpt2", "n_embd": 9223372036854775807})",
+       "n_embd is 9223372036854775807; expected a number from 1 to 1073741824"},
       {R"({"model_type": "bert", "hidden_size": 768, "num_attention_heads": "12"})",
        "num_attention_heads is \"12\"; expected a number"},
   }));

@@ -87,16 +87,21 @@ const Architecture& architecture_of(const Json& config) {
   return *found;
 }
 
+// Far above any model's, and small enough that no product below overflows.
+constexpr std::int64_t kLargestNumber = 1 << 30;
+
 // A number that configs have under one of these names.
 std::int64_t number_of(const Json& config, std::initializer_list<const char*> names,
                        std::int64_t unless_given = 0) {
   for (const char* const name : names) {
     if (const auto found = config.find(name); found != config.end() && !found->is_null()) {
-      if (!found->is_number_integer() || found->get<std::int64_t>() < 1) {
+      const auto number = found->is_number_integer() ? found->get<std::int64_t>() : 0;
+      if (number < 1 || number > kLargestNumber) {
         throw std::invalid_argument(std::string(name) + " is " + found->dump() +
-                                    "; expected a number above 0");
+                                    "; expected a number from 1 to " +
+                                    std::to_string(kLargestNumber));
       }
-      return found->get<std::int64_t>();
+      return number;
     }
   }
   if (unless_given == 0) {
