@@ -14,7 +14,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "plot" / "plot_
 def document(tiles: list[list[int]]) -> dict:
     order = {
         "name": "groups of 2 rows",
-        "first_wave": {"tiles": 2, "rows": 2, "columns": 1},
+        "first_wave": {"tiles": 2, "rows": 2, "columns": 1, "bytes": 18_874_368},
         "tiles": tiles,
     }
     return {
@@ -39,7 +39,7 @@ class PlotOrder(DrawingTest):
         svg = (self.folder / "picture.svg").read_text(encoding="utf-8")
         for text in (
             ">D of 40 × 24 in tiles of 16 × 8",
-            "First wave's bytes: 100% in groups",
+            "The first wave reads 18.9 MB (groups",
             "fill: #1f2d3d",
             "groups of 2 rows",
             "2 tiles read",

@@ -200,6 +200,7 @@ TEST_CASE("order shows a config's tiles, and their reads compared with row-major
     CHECK(order["tiles"].size() == 81);
     CHECK(order["first_wave"]["tiles"] == 9);
   }
+  CHECK(document["orders"][0]["first_wave"]["bytes"] == (3 + 3) * 64 * 574 * 2);
   CHECK(document["orders"][0]["tiles"][4] == nlohmann::json{1, 1});
   CHECK(document["orders"][0]["tiles"][30] == nlohmann::json{3, 1});
 }

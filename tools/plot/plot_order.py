@@ -11,7 +11,6 @@ The first wave is dark, the others alternate. Needs matplotlib (Debian: python3-
 import itertools
 import json
 import pathlib
-import re
 from typing import Any
 
 from drawing import add_header, fail, load_pyplot, parse_command_line, save
@@ -25,7 +24,10 @@ def read(path: pathlib.Path) -> dict:
         document = json.loads(path.read_text(encoding="utf-8"))
         document["title"], document["at_a_time"] + 0
         for order in document["orders"]:
-            order["name"], [order["first_wave"][count] for count in ("tiles", "rows", "columns")]
+            (
+                order["name"],
+                [order["first_wave"][count] for count in ("tiles", "rows", "columns", "bytes")],
+            )
             if sorted(map(tuple, order["tiles"])) != [
                 (m, n) for m in range(document["tiles_m"]) for n in range(document["tiles_n"])
             ]:
@@ -44,16 +46,11 @@ def counted(count: int, thing: str) -> str:
 
 
 def message(document: dict) -> str:
-    """The bytes that the first wave reads in each order. The elements of A and B have one size, so
-    that the extents of the tiles decide."""
-    extents = re.search(r"tiles of (\d+) x (\d+)", document["title"])
-    block_m, block_n = map(int, extents.groups()) if extents else (1, 1)
-    waves = {order["name"]: order["first_wave"] for order in document["orders"]}
-    sizes = {
-        name: wave["rows"] * block_m + wave["columns"] * block_n for name, wave in waves.items()
-    }
-    parts = [f"{size / max(sizes.values()):.0%} in {name}" for name, size in sizes.items()]
-    return f"First wave's bytes: {', '.join(parts)}"
+    parts = [
+        f"{order['first_wave']['bytes'] / 1e6:.3g} MB ({order['name']})"
+        for order in document["orders"]
+    ]
+    return f"The first wave reads {', '.join(parts)}"
 
 
 def draw_panel(axes: Any, order: dict, document: dict) -> None:

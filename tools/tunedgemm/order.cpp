@@ -124,16 +124,18 @@ std::string megabytes_text(double bytes) {
   return rounded_text(bytes * 1e-6) + " MB";
 }
 
+// Of A and B.
+double bytes_read(const Wave& wave, const Problem& problem, const Tiles& tiles) {
+  const double bytes_per_k = static_cast<double>(wave.rows * tiles.block_m) *
+                                 static_cast<double>(size_bytes(problem.a.type)) +
+                             static_cast<double>(wave.columns * tiles.block_n) *
+                                 static_cast<double>(size_bytes(problem.b.type));
+  return bytes_per_k * static_cast<double>(problem.k);
+}
+
 void print_table(const Problem& problem, const Tiles& tiles, const std::vector<NamedOrder>& orders,
                  std::int64_t at_a_time, const DeviceLimits& limits, std::size_t width) {
   const std::int64_t depth = ceil_divide(problem.k, tiles.block_k);
-  const auto bytes = [&](const Wave& wave) {
-    const double elements = static_cast<double>(wave.rows * tiles.block_m) *
-                                static_cast<double>(size_bytes(problem.a.type)) +
-                            static_cast<double>(wave.columns * tiles.block_n) *
-                                static_cast<double>(size_bytes(problem.b.type));
-    return elements * static_cast<double>(problem.k);
-  };
   Table table({{"order"},
                {"first wave reads"},
                {"bytes", Align::kRight},
@@ -147,14 +149,14 @@ void print_table(const Problem& problem, const Tiles& tiles, const std::vector<N
     double all_bytes = 0;
     for (const Wave& wave : all_waves) {
       all_blocks += depth * (wave.rows + wave.columns);
-      all_bytes += bytes(wave);
+      all_bytes += bytes_read(wave, problem, tiles);
     }
     const Wave& first = all_waves.front();
+    const double bytes = bytes_read(first, problem, tiles);
     table.add({order.name,
                counted(static_cast<std::size_t>(first.rows), "row") + ", " +
                    counted(static_cast<std::size_t>(first.columns), "column"),
-               megabytes_text(bytes(first)),
-               rounded_text(bytes(first) / static_cast<double>(limits.l2_bytes)),
+               megabytes_text(bytes), rounded_text(bytes / static_cast<double>(limits.l2_bytes)),
                megabytes_text(all_bytes), std::to_string(depth * (first.rows + first.columns)),
                std::to_string(all_blocks)});
   }
@@ -201,10 +203,13 @@ Json to_json(const Tiles& tiles, const Problem& problem, const std::vector<Named
     for (const TileCoordinate& tile : order.tiles) {
       coordinates.push_back({tile.tile_m, tile.tile_n});
     }
-    document["orders"].push_back(
-        {{"name", order.name},
-         {"first_wave", {{"tiles", first.tiles}, {"rows", first.rows}, {"columns", first.columns}}},
-         {"tiles", std::move(coordinates)}});
+    document["orders"].push_back({{"name", order.name},
+                                  {"first_wave",
+                                   {{"tiles", first.tiles},
+                                    {"rows", first.rows},
+                                    {"columns", first.columns},
+                                    {"bytes", bytes_read(first, problem, tiles)}}},
+                                  {"tiles", std::move(coordinates)}});
   }
   return document;
 }
