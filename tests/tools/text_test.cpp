@@ -71,7 +71,7 @@ TEST_CASE("A cell of a table contains no line break") {
 TEST_CASE("A user chooses rows and columns of a table, and their order") {
   Table table({{"name"}, {"vs default", Align::kRight}, {"time", Align::kRight}, {"empty"}});
   table.add({"a", "1.05x", "1.5 ms", ""});
-  table.add({"b|c", "", "20 us", ""});
+  table.add({"b|<c", "", "20 us", ""});
   table.add({"d", "0.9x", "700 us", ""});
   const auto printed = [&](const TableChoice& choice) {
     std::ostringstream out;
@@ -79,13 +79,13 @@ TEST_CASE("A user chooses rows and columns of a table, and their order") {
     return out.str();
   };
   CHECK(printed({.sort = "time", .columns = {"name", "time"}}) ==
-        "name    time\nb|c    20 us\nd     700 us\na     1.5 ms\n");
+        "name    time\nb|<c   20 us\nd     700 us\na     1.5 ms\n");
   CHECK(printed({.sort = "-Time", .limit = 1, .columns = {"time"}}) == "  time\n1.5 ms\n");
   CHECK(printed({.sort = "VS_default", .columns = {"vs default"}, .is_markdown = true}) ==
         "| vs default |\n| --: |\n| 0.9x |\n| 1.05x |\n|  |\n");
   CHECK(printed({.limit = 2, .is_markdown = true}) ==
         "| name | vs default | time |\n| --- | --: | --: |\n| a | 1.05x | 1.5 ms |\n"
-        "| b\\|c |  | 20 us |\n");
+        "| b\\|\\<c |  | 20 us |\n");
   REQUIRE_THROWS_WITH(
       printed({.sort = "speed"}),
       "there is no column \"speed\"; expected one of name, vs default, time, empty");

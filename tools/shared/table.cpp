@@ -157,7 +157,8 @@ void Table::print_markdown(std::ostream& out) const {
     for (const std::size_t column : columns) {
       out << "| ";
       for (const char character : std::string(text_of(column))) {
-        out << (character == '|' ? "\\" : "") << character;
+        const bool is_markup = std::string_view("\\|<*`").find(character) != std::string_view::npos;
+        out << (is_markup ? "\\" : "") << character;
       }
       out << ' ';
     }
