@@ -665,8 +665,24 @@ const char* tunedgemm_status_name(tunedgemm_status status) {
   return "unknown status";
 }
 
-const char* tunedgemm_plan_origin_name(tunedgemm_plan_origin origin) {
-  return internal::name(internal::Origin{origin}).data();
+// The internal names are string literals.
+#define TUNEDGEMM_NAME_OF(enumeration, Enum)                                  \
+  const char* tunedgemm_##enumeration##_name(tunedgemm_##enumeration value) { \
+    return internal::name(internal::Enum{value}).data();                      \
+  }
+TUNEDGEMM_NAME_OF(plan_origin, Origin)
+TUNEDGEMM_NAME_OF(type, DataType)
+TUNEDGEMM_NAME_OF(order, Order)
+TUNEDGEMM_NAME_OF(activation, Activation)
+TUNEDGEMM_NAME_OF(bias, Bias)
+TUNEDGEMM_NAME_OF(scaling, Scaling)
+TUNEDGEMM_NAME_OF(group_kind, GroupKind)
+#undef TUNEDGEMM_NAME_OF
+
+const char* tunedgemm_numerics_name(tunedgemm_numerics numerics) {
+  return numerics == TUNEDGEMM_NUMERICS_DEFAULT
+             ? "default"
+             : internal::name(internal::Numerics{numerics}).data();
 }
 
 size_t tunedgemm_context_report(tunedgemm_context* context, char* text, size_t size) {

@@ -4,6 +4,8 @@
 set -euo pipefail
 
 expected="\
+tunedgemm_activation_name
+tunedgemm_bias_name
 tunedgemm_context_announce
 tunedgemm_context_create
 tunedgemm_context_destroy
@@ -11,7 +13,10 @@ tunedgemm_context_freeze
 tunedgemm_context_report
 tunedgemm_context_request
 tunedgemm_error_message
+tunedgemm_group_kind_name
 tunedgemm_matmul
+tunedgemm_numerics_name
+tunedgemm_order_name
 tunedgemm_plan_check
 tunedgemm_plan_create
 tunedgemm_plan_description
@@ -22,8 +27,10 @@ tunedgemm_prepare
 tunedgemm_problem_parse
 tunedgemm_problem_text
 tunedgemm_run
+tunedgemm_scaling_name
 tunedgemm_set_log
 tunedgemm_status_name
+tunedgemm_type_name
 tunedgemm_version"
 
 diff <(echo "$expected") <(nm -D --defined-only "$1" | awk '{print $3}' | LC_ALL=C sort)

@@ -520,8 +520,23 @@ void tunedgemm_set_log(tunedgemm_log_function function, void* user_data);
 /** A name for people, such as "invalid argument". Never NULL. Async-signal-safe. */
 const char* tunedgemm_status_name(tunedgemm_status status);
 
-/** The name of an origin, such as "other_m". Never NULL. */
+/** The name of an origin, such as "other_m", or "unknown". Never NULL. */
 const char* tunedgemm_plan_origin_name(tunedgemm_plan_origin origin);
+
+/** The name as in a problem's text and in the cache, such as "bf16", or "unknown". Never NULL. */
+const char* tunedgemm_type_name(tunedgemm_type type);
+/** "row" or "col", or "unknown". Never NULL. */
+const char* tunedgemm_order_name(tunedgemm_order order);
+/** Such as "gelu_tanh", or "unknown". Never NULL. */
+const char* tunedgemm_activation_name(tunedgemm_activation activation);
+/** "none", "row" or "col", or "unknown". Never NULL. */
+const char* tunedgemm_bias_name(tunedgemm_bias bias);
+/** Such as "tf32", or "unknown". Never NULL. */
+const char* tunedgemm_numerics_name(tunedgemm_numerics numerics);
+/** Such as "block_1x128", or "unknown". Never NULL. */
+const char* tunedgemm_scaling_name(tunedgemm_scaling scaling);
+/** Such as "k", or "unknown". Never NULL. */
+const char* tunedgemm_group_kind_name(tunedgemm_group_kind kind);
 
 #define TUNEDGEMM_VERSION_MAJOR 0 /**< The major version of this header (Semantic Versioning). */
 #define TUNEDGEMM_VERSION_MINOR 1 /**< Of this header. */

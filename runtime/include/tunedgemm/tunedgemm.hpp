@@ -70,6 +70,34 @@ inline std::string to_string(PlanOrigin origin) {
 inline std::string to_string(Status status) {
   return tunedgemm_status_name(status);
 }
+/// Such as "bf16"; see tunedgemm_type_name().
+inline std::string to_string(Type type) {
+  return tunedgemm_type_name(type);
+}
+/// Such as "col"; see tunedgemm_order_name().
+inline std::string to_string(Order order) {
+  return tunedgemm_order_name(order);
+}
+/// Such as "gelu_tanh"; see tunedgemm_activation_name().
+inline std::string to_string(tunedgemm_activation activation) {
+  return tunedgemm_activation_name(activation);
+}
+/// Such as "row"; see tunedgemm_bias_name().
+inline std::string to_string(tunedgemm_bias bias) {
+  return tunedgemm_bias_name(bias);
+}
+/// Such as "tf32"; see tunedgemm_numerics_name().
+inline std::string to_string(tunedgemm_numerics numerics) {
+  return tunedgemm_numerics_name(numerics);
+}
+/// Such as "block_1x128"; see tunedgemm_scaling_name().
+inline std::string to_string(tunedgemm_scaling scaling) {
+  return tunedgemm_scaling_name(scaling);
+}
+/// Such as "k"; see tunedgemm_group_kind_name().
+inline std::string to_string(tunedgemm_group_kind kind) {
+  return tunedgemm_group_kind_name(kind);
+}
 
 /// A status other than TUNEDGEMM_STATUS_OK. what() has the name of the status and the message.
 class Error : public std::runtime_error {

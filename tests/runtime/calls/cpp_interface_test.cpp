@@ -235,12 +235,21 @@ TEST_CASE("A plan runs with matrices of its problem, and refuses others by their
   CHECK(d == std::vector<float>(8, -1));
 }
 
-TEST_CASE("Origins of plans and statuses have names") {
+TEST_CASE("Enumerators have names") {
   using tunedgemm::to_string;
   CHECK(to_string(TUNEDGEMM_PLAN_ORIGIN_NOTHING) == "nothing");
   CHECK(to_string(TUNEDGEMM_PLAN_ORIGIN_OTHER_M) == "other_m");
   CHECK(to_string(TUNEDGEMM_PLAN_ORIGIN_LINKED_IN) == "linked_in");
   CHECK(to_string(static_cast<tunedgemm::PlanOrigin>(99)) == "unknown");
   CHECK(to_string(static_cast<tunedgemm::PlanOrigin>(-1)) == "unknown");
+  CHECK(to_string(TUNEDGEMM_TYPE_BF16) == "bf16");
+  CHECK(to_string(TUNEDGEMM_ORDER_COLUMN_MAJOR) == "col");
+  CHECK(to_string(TUNEDGEMM_ACTIVATION_GELU_TANH) == "gelu_tanh");
+  CHECK(to_string(TUNEDGEMM_BIAS_PER_ROW) == "row");
+  CHECK(to_string(TUNEDGEMM_NUMERICS_DEFAULT) == "default");
+  CHECK(to_string(TUNEDGEMM_NUMERICS_TF32) == "tf32");
+  CHECK(to_string(TUNEDGEMM_SCALING_BLOCK_1X128) == "block_1x128");
+  CHECK(to_string(TUNEDGEMM_GROUP_KIND_K) == "k");
+  CHECK(to_string(tunedgemm::Type{}) == "unknown");
   CHECK(to_string(TUNEDGEMM_STATUS_NOT_TUNED) == "not tuned");
 }
