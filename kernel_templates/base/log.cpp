@@ -130,4 +130,8 @@ void send_log_to_standard_error() {
   spdlog::drop(kLoggerName);  // the next message makes it anew
 }
 
+void log_without_times() {
+  spdlog::set_pattern("%^%n%$: %v");
+}
+
 }  // namespace tunedgemm::internal

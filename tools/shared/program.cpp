@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 
+#include "kernel_templates/base/log.h"
 #include "kernel_templates/base/text.h"
 #include "runtime/cuda/compile_process.h"
 #include "runtime/device.h"
@@ -171,6 +172,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<ExitSt
   }
   app.set_version_flag("--version", app.get_name() + " " + tunedgemm_version());
   add_completions_option(app);
+  log_without_times();
   fit_help(app);
   const PrintableOutput results(std::cout, STDOUT_FILENO);
   const PrintableOutput messages(std::cerr, STDERR_FILENO);
