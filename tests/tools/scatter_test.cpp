@@ -39,6 +39,13 @@ TEST_CASE("Every dot is inside the picture's axes, whatever the range") {
   }
 }
 
+TEST_CASE("The numbers of an axis are written in full") {
+  const std::string svg = scatter_svg({"", "x", "y", {{0.1, 7e5}, {0.4, 1.3e6}}});
+  for (const char* const number : {">0.1<", ">0.3<", ">800000<", ">1000000<"}) {
+    CHECK_THAT(svg, Catch::Matchers::Contains(number));
+  }
+}
+
 TEST_CASE("Dots without a position are left out, and texts are escaped") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <sstream>
 
 #include "tools/shared/text.h"
@@ -57,7 +58,7 @@ Axis axis_of(const std::vector<ScatterPlot::Dot>& dots, double ScatterPlot::Dot:
 
 std::string number_text(double number) {
   std::ostringstream text;
-  text << number;
+  text << std::setprecision(9) << number;  // 1000000, not 1e+06
   return text.str();
 }
 
