@@ -27,8 +27,8 @@ enum class LogLevel { kInfo, kWarning };
 void send_log_to(std::function<void(LogLevel, std::string_view)> listener);
 /// Undoes send_log_to().
 void send_log_to_standard_error();
-/// For a program of a terminal: a line begins with the logger's name, without time and level.
-/// Call it before the first message.
+/// For command-line programs: the lines of all loggers begin with the logger's name alone, without
+/// the time and the level. Call it before the first message.
 void log_without_times();
 
 }  // namespace tunedgemm::internal

@@ -87,7 +87,7 @@ const Architecture& architecture_of(const Json& config) {
   return *found;
 }
 
-// Far above any model's, and small enough that no product below overflows.
+// Far above the sizes of any model, and small enough that no product below overflows.
 constexpr std::int64_t kLargestNumber = 1 << 30;
 
 // A number that configs have under one of these names.
