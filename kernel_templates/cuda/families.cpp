@@ -19,7 +19,7 @@ constexpr double kScatteredLoad = 100;
 // For an element in the epilogue. C comes from memory, and neighbouring elements of a row from the
 // same sector; the bias comes from L1.
 constexpr double kWaitForC = 400, kWaitForBias = 120;
-constexpr double kLongActivation = 20, kLongActivationOfSm = 2.5;  // of a thread; of all threads
+constexpr double kTranscendental = 20, kTranscendentalOfSm = 2.5;  // of a thread; of all threads
 
 // If a row along K is contiguous, only its first element in a cache line comes from memory.
 double load_cycles(const Matrix& matrix, Order contiguous_along_k) {
@@ -72,7 +72,7 @@ double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a
   const double elements =
       static_cast<double>(problem.m * problem.n) * static_cast<double>(problem.batch);
   const double activations =
-      traits(problem.activation).is_long ? kLongActivationOfSm * elements : 0;
+      traits(problem.activation).is_transcendental ? kTranscendentalOfSm * elements : 0;
   const double all_threads = (multiply_adds / rate + activations) / std::max(limits.sm_count, 1);
   const double one_thread =
       kCtaCycles + steps_of_a_thread * cost.cycles_per_step + epilogue_cycles_of_element(problem);
@@ -89,10 +89,15 @@ double load_cycles_of_a_and_b(const Problem& problem) {
   return std::max(load_cycles(problem.a, Order::kRowMajor), load_cycles_of_b(problem));
 }
 
+bool has_long_activation(const Problem& problem) {
+  return traits(problem.activation).is_transcendental &&
+         accumulator(problem.a.type, problem.b.type) != DataType::kF32;
+}
+
 double epilogue_cycles_of_element(const Problem& problem, int loads_in_flight) {
   return (problem.beta != ScalarClass::kZero ? kWaitForC / loads_in_flight : 0) +
          (problem.bias != Bias::kNone ? kWaitForBias / loads_in_flight : 0) +
-         (traits(problem.activation).is_long ? kLongActivation : 0);
+         (traits(problem.activation).is_transcendental ? kTranscendental : 0);
 }
 
 double part_inside(const Problem& problem, int rows, int columns) {

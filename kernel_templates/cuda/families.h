@@ -52,9 +52,13 @@ double load_cycles_of_b(const Problem& problem);
 double naive_us(const Problem& problem, const NaiveCost& cost, double steps_of_a_thread,
                 const DeviceLimits& limits);
 
+/// Whether the epilogue computes a transcendental activation in f64. Its loop is not unrolled,
+/// since the copies would make up most of a kernel.
+bool has_long_activation(const Problem& problem);
+
 /// The cycles in which a thread's epilogue waits for C and the bias of an element of D, and
-/// computes a long activation. Kernels that load an element only if it is inside D wait for one
-/// element after the other. Other kernels wait for `loads_in_flight` elements together.
+/// computes a transcendental activation. Kernels that load an element only if it is inside D wait
+/// for one element after the other. Other kernels wait for `loads_in_flight` elements together.
 double epilogue_cycles_of_element(const Problem& problem, int loads_in_flight = 1);
 
 /// The part of a tile of D, of these rows and columns, that is inside D if D is smaller.

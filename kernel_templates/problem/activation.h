@@ -26,9 +26,8 @@ enum class Activation : int {
 struct ActivationTraits {
   Activation activation;
   const char* name;  ///< in texts and tables
-  /// Whether the activation has a call or a division. It is then too long to be unrolled, and
-  /// kernels may approximate it.
-  bool is_long;
+  /// Kernels may approximate a transcendental activation. In f64 it is too long to be unrolled.
+  bool is_transcendental;
   /// 1: the slope is at most `steepest` (leaky_relu's slope below 0 is an argument of the call). 2:
   /// the slope is at most `steepest` times |x|, like that of steepest / 2 * x^2.
   int degree;
@@ -45,16 +44,16 @@ struct ActivationTable {
 // clang-format off
 TUNEDGEMM_CONSTEXPR ActivationTable activation_table() {
   return {{
-      // number                   name         is_long  degree, steepest  host_cycles, _f64
-      {Activation::kNone,         "none",         false,  1, 1,        0,  0},
-      {Activation::kRelu,         "relu",         false,  1, 1,        0,  0},
-      {Activation::kLeakyRelu,    "leaky_relu",   false,  1, 1,        0,  0},
-      {Activation::kGeluTanh,     "gelu_tanh",    true,   1, 1.13,     4, 40},
-      {Activation::kGeluErf,      "gelu_erf",     true,   1, 1.13,    40, 40},
-      {Activation::kSilu,         "silu",         true,   1, 1.1,      4, 40},
-      {Activation::kSigmoid,      "sigmoid",      true,   1, 0.25,     4, 40},
-      {Activation::kTanh,         "tanh",         true,   1, 1,        4, 40},
-      {Activation::kReluSquared,  "relu_squared", false,  2, 2,        0,  0},
+      // number                   name         transcendental  degree, steepest  host_cycles, _f64
+      {Activation::kNone,         "none",         false,          1, 1,        0,  0},
+      {Activation::kRelu,         "relu",         false,          1, 1,        0,  0},
+      {Activation::kLeakyRelu,    "leaky_relu",   false,          1, 1,        0,  0},
+      {Activation::kGeluTanh,     "gelu_tanh",    true,           1, 1.13,     4, 40},
+      {Activation::kGeluErf,      "gelu_erf",     true,           1, 1.13,    40, 40},
+      {Activation::kSilu,         "silu",         true,           1, 1.1,      4, 40},
+      {Activation::kSigmoid,      "sigmoid",      true,           1, 0.25,     4, 40},
+      {Activation::kTanh,         "tanh",         true,           1, 1,        4, 40},
+      {Activation::kReluSquared,  "relu_squared", false,          2, 2,        0,  0},
   }};
 }
 // clang-format on

@@ -133,8 +133,8 @@ reference::Bound error_bound(const Problem& problem, const Scalars& scalars) {
                                : bound_of_square(error, activation.steepest, unit,
                                                  {magnitude.constant / kMostDeviations,
                                                   magnitude.of_scale / kMostDeviations});
-  // Kernels may approximate long activations.
-  if (activation.is_long) {
+  // Kernels may approximate transcendental activations.
+  if (activation.is_transcendental) {
     bound.absolute[0] += 32 * unit * magnitude.constant;
     bound.absolute[1] += 32 * unit * magnitude.of_scale;
     bound.relative += 16 * unit;

@@ -215,12 +215,17 @@ TEST_CASE("wgmma refuses tensor_store for a D that TMA cannot store") {
   CHECK(why_not_with({{"swap_ab", 1}}, padded({}, {500, 512, 512})) == "");
   problem = square_f16();
   problem.activation = Activation::kGeluTanh;
-  REQUIRE_THAT(why_not_with({}, problem), ContainsSubstring("tensor_store=1") &&
-                                              ContainsSubstring("gelu_tanh") &&
-                                              ContainsSubstring("tensor_store=0"));
-  CHECK(why_not_with({{"tensor_store", 0}}, problem) == "");
-  problem.activation = Activation::kLeakyRelu;
   CHECK(why_not_with({}, problem) == "");
+  problem = make_problem(512, 512, 512, DataType::kS8, DataType::kS8, DataType::kS32, "nt");
+  problem.activation = Activation::kGeluTanh;
+  const Knobs bytes{{"block_k", 128}};
+  REQUIRE_THAT(why_not_with(bytes, problem), ContainsSubstring("tensor_store=1") &&
+                                                 ContainsSubstring("gelu_tanh") &&
+                                                 ContainsSubstring("tensor_store=0"));
+  CHECK(why_not_with(and_also(bytes, {{"tensor_store", 0}}), problem) == "");
+  problem.activation = Activation::kLeakyRelu;
+  CHECK(why_not_with(bytes, problem) == "");
+  problem = square_f16();
   problem.d.alignment_bytes = 8;
   REQUIRE_THAT(why_not_with({}, problem),
                ContainsSubstring("rows of D are aligned to 8 bytes, and TMA needs 16"));

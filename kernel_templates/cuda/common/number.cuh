@@ -140,12 +140,3 @@ __device__ __forceinline__ void add(f64 x, f64& sum) {
 __device__ __forceinline__ void add(s32 x, s32& sum) {
   sum = static_cast<s32>(static_cast<unsigned>(x) + static_cast<unsigned>(sum));
 }
-
-// x / y. The f32 version has an error of at most 2 units in the last place, because exact division
-// would call a subroutine, which takes registers.
-__device__ __forceinline__ f32 divide(f32 x, f32 y) {
-  return divide_approximately(x, y);
-}
-__device__ __forceinline__ f64 divide(f64 x, f64 y) {
-  return x / y;
-}

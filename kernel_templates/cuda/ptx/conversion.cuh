@@ -1,6 +1,6 @@
-// Conversions and divisions that are one instruction. PTX ISA, "Data Movement and Conversion
-// Instructions: cvt", "Floating Point Instructions: div". Elements of 8 and 16 bits are given by
-// their bits.
+// Conversions and functions that are one instruction. PTX ISA, "Data Movement and Conversion
+// Instructions: cvt", "Floating Point Instructions: ex2, rcp". Elements of 8 and 16 bits are given
+// by their bits.
 #pragma once
 
 // To nearest even.
@@ -55,9 +55,14 @@ __device__ __forceinline__ unsigned multiply_f16x2(unsigned x, unsigned y) {
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(x), "r"(y));
   return result;
 }
-// With an error of at most 2 units in the last place.
-__device__ __forceinline__ float divide_approximately(float x, float y) {
+// 2^x and 1 / x, with errors of at most 2 units in the last place. Subnormal results are 0.
+__device__ __forceinline__ float exp2_approximately(float x) {
   float result;
-  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(x), "f"(y));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+__device__ __forceinline__ float reciprocal_approximately(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }

@@ -36,7 +36,7 @@ simt::Shape shape_of(const Problem& problem, const Config& config) {
           .a_is_k_major = problem.a.order == Order::kRowMajor,
           .b_is_k_major = problem.b.order == Order::kColumnMajor,
           .accumulates_integers = accumulators == DataType::kS32,
-          .long_activation = traits(problem.activation).is_long};
+          .transcendental = traits(problem.activation).is_transcendental};
 }
 
 /// A sentence about the first static_assert of the kernel that would fail; empty if all hold.

@@ -97,7 +97,7 @@ constexpr simt::Shape kShape{.block_m = BLOCK_M,
                              .a_is_k_major = kOrderA == Order::kRowMajor,
                              .b_is_k_major = kOrderB == Order::kColumnMajor,
                              .accumulates_integers = kAccumulatorIsInteger,
-                             .long_activation = kLongActivation};
+                             .transcendental = traits(kActivation).is_transcendental};
 #ifndef THREADS
 #define THREADS kShape.threads()
 #endif

@@ -61,7 +61,7 @@ struct Shape {
   int element_bytes_a, element_bytes_b, accumulator_bytes;
   int alignment_a, alignment_b;
   bool a_is_k_major, b_is_k_major;
-  bool accumulates_integers, long_activation;
+  bool accumulates_integers, transcendental;
 
   // ---- Tiles ------------------------------------------------------------------------------------
   TUNEDGEMM_CONSTEXPR int threads() const {
@@ -114,7 +114,7 @@ struct Shape {
     const int held = thread_m * thread_n + 2 * (thread_m + thread_n);
     const bool converts = element_bytes_a != accumulator_bytes;
     return (held + kOtherAccumulators) * accumulator_bytes / 4 + staged_registers() +
-           kOtherRegisters + (long_activation ? kActivationRegisters : 0) +
+           kOtherRegisters + (transcendental ? kActivationRegisters : 0) +
            (converts ? kConversionRegisters : 0) + (accumulates_integers ? kIntegerRegisters : 0);
   }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "kernel_templates/cuda/families.h"
 #include "kernel_templates/cuda/geometry.h"
 
 namespace tunedgemm::internal {
@@ -229,7 +230,7 @@ WgmmaShape shape_of(const Problem& problem, const TileChoice& choice, int groups
   const bool tensor_store =
       problem.d.alignment_bytes == 16 &&
       (swap_ab ? problem.m : problem.n) * size_bytes(problem.d.type) % 16 == 0 &&
-      !traits(problem.activation).is_long;
+      !has_long_activation(problem);
   WgmmaShape shape(problem, {.block_m = schedule.block_m,
                              .block_n = block_n,
                              .block_k = atoms_of_k * wgmma::kSwizzleBytes /

@@ -246,7 +246,7 @@ double accumulators_of_tile(const WgmmaShape& shape) {
 // Accumulators are converted and go to D through shared memory.
 double epilogue_cycles(const Problem& problem, const WgmmaShape& shape) {
   const double elements = accumulators_of_tile(shape);
-  const bool is_long = traits(problem.activation).is_long;
+  const bool is_long = has_long_activation(problem);
   const bool stores_runs = problem.d.alignment_bytes >= kRun * shape.element_bytes_d;
   const double store_slowdown = shape.tensor_store ? 1
                                 : !is_long    ? kUnalignedRows + kStrip / shape.columns_of_strip()

@@ -122,8 +122,8 @@ WGMMA_CONSTRAINTS(WGMMA_ASSERT)
 static_assert(kShape.consumers >= 1 && kShape.consumers <= 3, "consumers must be 1, 2 or 3");
 static_assert(!kShape.tensor_store || kAlignD >= wgmma::kTmaAlignment,
               "tensor_store=1 needs rows of D aligned to 16 bytes");
-static_assert(!kShape.tensor_store || !traits(kActivation).is_long,
-              "long activations need the rolled loop of tensor_store=0");
+static_assert(!kShape.tensor_store || !kLongActivation,
+              "activations in f64 need the rolled loop of tensor_store=0");
 static_assert(kShape.stages >= 2 && kShape.stages <= 16, "stages must be 2 to 16");
 static_assert(kShape.in_flight == 0 || kShape.in_flight == 1, "in_flight must be 0 or 1");
 static_assert(kRasterization.group_m >= 1 && kShape.split_k >= 1,

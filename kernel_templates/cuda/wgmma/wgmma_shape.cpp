@@ -4,6 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "kernel_templates/cuda/families.h"
+
 namespace tunedgemm::internal {
 namespace {
 
@@ -224,9 +226,9 @@ std::string why_not_wgmma(const Problem& requested, const WgmmaShape& shape) {
            std::to_string(requested.n * shape.element_bytes_d) +
            " bytes: they must be a multiple of 16";
   }
-  if (shape.tensor_store && traits(problem.activation).is_long) {
+  if (shape.tensor_store && has_long_activation(problem)) {
     return "tensor_store=1 with the activation " + std::string(name(problem.activation)) +
-           ": long activations need the rolled loop of tensor_store=0";
+           " in f64: it needs the rolled loop of tensor_store=0";
   }
   if (!shape.accumulators_fit()) {
     return "the tile needs " + std::to_string(shape.accumulators()) +

@@ -108,11 +108,11 @@ inline f64 erf_of(f64 x) {
 // The `Functions` of activation.cuh.
 struct EpilogueFunctions {
   static Real tanh(Real x) { return tanh_of(x); }
-  static Real erf(Real x) { return erf_of(x); }
+  static Real gelu_erf(Real x) {
+    return Real(0.5) * x * (Real(1) + erf_of(x * Real(0.70710678118654752440)));
+  }
   static Real leaky_relu(Real x, Real slope) { return x >= 0 ? x : slope * x; }
   static Real gate(Real x, Real y) { return x * (Real(1) / (Real(1) + exp_of(-y))); }
-  // Uses exp, which has no branch.
-  static Real gate_by_tanh(Real x, Real factor, Real y) { return gate(x, 2 * factor * y); }
 };
 
 // ---- the row ------------------------------------------------------------------------------------

@@ -64,9 +64,10 @@ bool any(const FamilyCase&) {
 std::string result_of(const std::string& body) {
   EmulatedGpu device(h200(), static_cast<unsigned>(test_seed()));
   const std::string text =
-      "#include \"../common/problem.cuh\"\n"
+      "#include \"../common/epilogue.cuh\"\n"
       "#include \"../ptx/cp_async.cuh\"\n"
       "#include \"../ptx/synchronization.cuh\"\n"
+      "#include \"../reference/activation.cuh\"\n"
       "extern \"C\" __global__ void probe(const __grid_constant__ Arguments arguments) {\n"
       "  extern __shared__ __align__(16) char shared[];\n"
       "  int* const numbers = reinterpret_cast<int*>(shared);\n"
@@ -113,6 +114,45 @@ TEST_CASE("the emulated GPU finds barriers that are missing, and threads that wa
   REQUIRE_THAT(result_of("store_shared(256, 0u);\n"), ContainsSubstring("256 bytes, not 260"));
   REQUIRE_THAT(result_of("copy_16_bytes(4u, d);\n"), ContainsSubstring("is not aligned"));
   CHECK(result_of("copy_4_bytes(4 * thread, d + thread);\n" + read) != right);
+}
+
+TEST_CASE("activations in f32 are as exact as epilogue.cuh says, and keep NaN and infinity") {
+  std::string none;
+  for (int thread = 0; thread < 64; ++thread) {
+    none += "0 ";
+  }
+  // Each thread counts what is wrong among its part of the numbers from -6 to 10.
+  CHECK(result_of(R"(
+    int wrong = 0;
+    const auto check = [&](double got, double right, double limit) {
+      wrong += !(std::fabs(got - right) <= limit * std::fabs(right));
+    };
+    const auto check_all = [&](float x) {
+      constexpr Activation tanh = Activation::kGeluTanh, erf = Activation::kGeluErf;
+      constexpr Activation silu = Activation::kSilu, sigmoid = Activation::kSigmoid;
+      const auto right = [&](Activation activation) {
+        return reference::activated(activation, x, 0);
+      };
+      using Functions = EpilogueFunctions;
+      check(activated<tanh, Functions>(x, 0.0f), right(tanh), 6e-6);
+      check(activated<silu, Functions>(x, 0.0f), right(silu), 2e-6);
+      check(activated<sigmoid, Functions>(x, 0.0f), right(sigmoid), 2e-6);
+      const double limit = x >= -0.5f ? 6e-7 : x >= -2 ? 2e-6 : x >= -4 ? 4e-5 : 6.5e-4;
+      check(activated<erf, Functions>(x, 0.0f), right(erf), limit);
+    };
+    for (int i = thread; i < 16 << 12; i += 64) {
+      check_all(i / 4096.0f - 6);
+    }
+    const auto ends = [&](auto function) {
+      const float nan = std::nanf(""), infinity = INFINITY;
+      wrong += !std::isnan(function(nan)) + (function(infinity) != infinity);
+      wrong += function(-3e38f) != 0;
+    };
+    ends([](float x) { return activated<Activation::kGeluTanh, EpilogueFunctions>(x, 0.0f); });
+    ends([](float x) { return activated<Activation::kGeluErf, EpilogueFunctions>(x, 0.0f); });
+    ends([](float x) { return activated<Activation::kSilu, EpilogueFunctions>(x, 0.0f); });
+    d[thread] = wrong;
+  )") == none);
 }
 
 TEST_CASE("mma multiplies on an emulated GPU") {

@@ -41,6 +41,9 @@ inline unsigned f16x2_by_cvt(unsigned short pair) {
   };
   return one(pair & 0xff) | one(pair >> 8) << 16;
 }
-inline float divide_approximately(float x, float y) {
-  return x / y;
+inline float exp2_approximately(float x) {
+  return std::exp2(x);
+}
+inline float reciprocal_approximately(float x) {
+  return 1 / x;
 }
