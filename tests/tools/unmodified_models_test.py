@@ -32,7 +32,7 @@ class UnmodifiedModels(unittest.TestCase):
         def measure(mode, arguments):
             torch.cuda.get_device_name.assert_not_called()  # a process forks before it uses CUDA
             us = next(times)
-            return {"gpt2 1 eager": 100 + us, "gpt2 1 graph": us, "bert 32 graph": 2 * us}
+            return "A GPU", {"gpt2 1 eager": 100 + us, "gpt2 1 graph": us, "bert 32 graph": 2 * us}
 
         arguments = argparse.Namespace(pairs=2, json=str(file))
         with (

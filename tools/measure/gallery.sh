@@ -6,9 +6,9 @@
 #   bash tools/measure/gallery.sh PART...    these parts of tools/gallery/commands.txt
 #   bash tools/measure/gallery.sh draw       draws the pictures and updates the texts, on any machine
 #
-# The figures should come from one card and one day. A part takes nine minutes at most; "tune", which
-# then ends with a status that is not 0, goes on when it is run again. Uses the tunedgemm and tune-all
-# of build/quickstart (tools/quickstart.sh), or of the folder of $TUNEDGEMM.
+# The figures should come from one card and one day. A part takes nine minutes at most. If "tune" ends
+# with a status that is not 0, shapes are left, and it goes on when it is run again. Uses the
+# tunedgemm and tune-all of build/quickstart (tools/quickstart.sh), or of the folder of $TUNEDGEMM.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 PATH=$(realpath "$(dirname "${TUNEDGEMM:-build/quickstart/tools/tunedgemm}")"):$PATH
@@ -24,7 +24,7 @@ draw_with() {
 draw() {
   draw_with plot_bench squares
   draw_with plot_ladder ladder
-  for models in models model_step_{gpt2,llama,mixtral,qwen3_moe}; do
+  for models in models model_step_{mixtral,qwen3_moe}; do
     draw_with plot_model_step "$models"
   done
   tunedgemm order 1152 1152 1152 --types f16 --compare --json "$folder/order.json" \

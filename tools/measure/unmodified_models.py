@@ -21,9 +21,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import transformers
+
+Times = dict[str, float]  # us, by "model tokens way"
 
 MODELS = {
     "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config()),
@@ -92,49 +95,56 @@ def measure(arguments: argparse.Namespace) -> Iterator[tuple[str, float]]:
                     yield f"{name} {tokens} {way}", microseconds(step, arguments.steps)
 
 
-def measure_in_child(mode: str, arguments: argparse.Namespace) -> dict[str, float]:
-    """In a process that reads $TUNEDGEMM_FRONT anew. This one must not have used CUDA."""
+def measure_in_child(mode: str, arguments: argparse.Namespace) -> tuple[str, Times]:
+    """The device and the times of a process that reads $TUNEDGEMM_FRONT anew. This process must not
+    use CUDA, because then its children could not."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.environ["TUNEDGEMM_FRONT"] = mode
         with os.fdopen(writer, "w") as file:
-            json.dump(dict(measure(arguments)), file)
+            json.dump((torch.cuda.get_device_name(), dict(measure(arguments))), file)
         sys.exit()
     os.close(writer)
     with os.fdopen(reader) as file:
-        times: dict[str, float] = json.load(file)
+        device, times = json.load(file)
     os.wait()
-    return times
+    return device, times
 
 
 def compare_pairs(arguments: argparse.Namespace) -> None:
     before, after = [], []
     began_at = time.strftime("%Y-%m-%d %H:%M:%S")
-    for pair in range(arguments.pairs):
-        before.append(measure_in_child("off", arguments))
-        after.append(measure_in_child("serve", arguments))
-        print(f"pair {pair + 1} of {arguments.pairs} is measured", file=sys.stderr)
-    rows: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for pair in range(1, arguments.pairs + 1):
+        for mode, ways in (("off", before), ("serve", after)):
+            device, times = measure_in_child(mode, arguments)
+            ways.append(times)
+        print(f"pair {pair} of {arguments.pairs} is measured", file=sys.stderr)
+        if arguments.json:  # complete after each pair
+            run = {"device": device, "began_at": began_at, "pairs": pair}
+            write_json(arguments.json, run, before, after)
     for name in before[0]:
         old, new = [[times[name] for times in way] for way in (before, after)]
         spread = max(max(way) / min(way) for way in (old, new))
         ratio = min(old) / min(new)
         print(f"{name:20} {min(old):9.1f} us {min(new):9.1f} us {ratio:6.3f}  spread {spread:.2f}")
+
+
+def write_json(path: str, run: dict[str, Any], before: list[Times], after: list[Times]) -> None:
+    rows: dict[tuple[str, ...], Any] = {}
+    for name in before[0]:
         *step, way = name.split(" ")
-        rows.setdefault(tuple(step), {}).update({way: old, f"{way} + tuned": new})
-    if arguments.json:
-        run = {
-            "device": torch.cuda.get_device_name(),
-            "pytorch": torch.__version__,
-            "began_at": began_at,
-            "pairs": arguments.pairs,
-            "rows": [
-                {"model": model, "tokens": int(tokens), "us": us}
-                for (model, tokens), us in rows.items()
-            ],
-        }
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(run, file, indent=1)
+        us = rows.setdefault(tuple(step), {})
+        us[way] = [times[name] for times in before]
+        us[f"{way} + tuned"] = [times[name] for times in after]
+    run |= {
+        "pytorch": torch.__version__,
+        "rows": [
+            {"model": model, "tokens": int(tokens), "us": us}
+            for (model, tokens), us in rows.items()
+        ],
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(run, file, indent=1)
 
 
 def main() -> None:
