@@ -16,8 +16,8 @@ from plotting import PYTHON, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TUNEDGEMM = sys.argv.pop() if len(sys.argv) > 1 else "tunedgemm"
-STEPS = [f"model_step_{model}" for model in ("gpt2", "llama", "mixtral", "qwen3_moe")]
-PICTURES = ("ladder", *STEPS, "order", "squares")
+STEPS = [f"model_step_{model}" for model in ("mixtral", "qwen3_moe")]
+PICTURES = ("ladder", *STEPS, "models", "order", "squares")
 
 
 class Gallery(unittest.TestCase):

@@ -86,7 +86,7 @@ class UpdateReadme(unittest.TestCase):
             "pytorch": "3.0",
             "rows": [{"tokens": 8, "us": {"eager": 6, "eager + patch": 5}}],
         }
-        for name in ("gpt2", "llama", "mixtral", "qwen3_moe"):
+        for name in ("mixtral", "qwen3_moe"):
             (folder / f"model_step_{name}.json").write_text(json.dumps(steps), encoding="utf-8")
         group = {"n": 64, "k": 32, "types": "bf16", "tflops": 1.5}
         groups = [
@@ -207,22 +207,24 @@ class UpdateReadme(unittest.TestCase):
     def test_writes_the_models(self):
         self.readme.write_text(README.replace("gallery", "models"), encoding="utf-8")
         self.write_models()
-        (self.folder / "model_step_llama.json").unlink()
+        (self.folder / "model_step_qwen3_moe.json").unlink()
         self.assertEqual(self.update("models").returncode, 0)
         text = self.readme.read_text(encoding="utf-8")
         for part in (
             "`tunedgemm models`: whole models, random weights, on an A GPU, 2026-01-03; **1.50** (",
             "gallery/models.svg)",
             "2 blocks of a model, random weights, on an A GPU; 8 tokens: 1.20 times as fast, the",
-            "model_step_gpt2.svg)",
+            "model_step_mixtral.svg)",
         ):
             self.assertIn(part, text)
-        self.assertNotIn("llama", text)
-        (self.folder / "model_step_gpt2.json").write_text("{}", encoding="utf-8")
+        self.assertNotIn("qwen3_moe", text)
+        (self.folder / "model_step_mixtral.json").write_text("{}", encoding="utf-8")
         result = self.update("models")
         self.assertEqual(result.returncode, 1)
         self.assertIn("update_readme.py: ", result.stderr)
-        self.assertIn("model_step_gpt2.json is not what model_step.py --json writes", result.stderr)
+        self.assertIn(
+            "model_step_mixtral.json is not what model_step.py --json writes", result.stderr
+        )
         self.assertEqual(self.readme.read_text(encoding="utf-8"), text)
 
     def test_a_file_that_cannot_be_used_is_named(self):

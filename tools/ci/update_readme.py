@@ -23,7 +23,7 @@ from plot_model_step import read as read_model_step
 
 # A speedup this many times as large or as small as the median is an outlier.
 OUTLIER = 1.5
-MODELS = ("gpt2", "llama", "mixtral", "qwen3_moe")
+MODELS = ("mixtral", "qwen3_moe")
 RIVALS = {"bf16": "torch._grouped_mm", "e4m3": "torch._scaled_grouped_mm"}
 
 

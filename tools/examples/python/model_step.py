@@ -303,6 +303,7 @@ def largest_difference(ways: dict[str, Step], limit: float) -> float:
 
 def main() -> None:
     arguments = parse_arguments()
+    began_at = time.strftime("%Y-%m-%d %H:%M:%S")
     torch.set_grad_enabled(False)
     model = build(arguments)
     is_mixture = hasattr(model.config, "num_experts_per_tok")
@@ -356,6 +357,7 @@ def main() -> None:
                     "model": arguments.model,
                     "blocks": arguments.blocks,
                     "device": device,
+                    "began_at": began_at,
                     "pytorch": torch.__version__,
                     "rows": rows,
                 },
