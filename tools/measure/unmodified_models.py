@@ -112,7 +112,8 @@ def measure_in_child(mode: str, arguments: argparse.Namespace) -> tuple[str, Tim
 
 
 def compare_pairs(arguments: argparse.Namespace) -> None:
-    before, after = [], []
+    before: list[Times] = []
+    after: list[Times] = []
     began_at = time.strftime("%Y-%m-%d %H:%M:%S")
     for pair in range(1, arguments.pairs + 1):
         for mode, ways in (("off", before), ("serve", after)):
