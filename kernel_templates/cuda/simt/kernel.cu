@@ -437,8 +437,8 @@ struct CollectiveEpilogue {
 
   // ---- Without split-K --------------------------------------------------------------------------
   // Each row is stored from the registers of the first row, and then the other rows move up. Moving
-  // is free if the loop is unrolled. With a long activation the loop stays rolled, so that the code
-  // contains the activation for only one row.
+  // is free if the loop is unrolled. With a transcendental activation in f64 the loop stays rolled,
+  // so that the code contains the activation for only one row.
   static constexpr int kRowsUnrolled = kLongActivation ? 1 : kThreadM;
 
   __device__ __forceinline__ void store(Accumulators& accumulators) const {

@@ -12,8 +12,8 @@ constexpr int kMostThreads = 1024, kMostStages = 6, kMostSplitK = 64;
 constexpr int kQuadBytes = 16;  // the width of a load from or a store to shared memory
 
 // Registers besides accumulators and fragments, in this order, for: addresses and counters; values
-// in flight (counted in accumulators); a long activation; type conversion; the f64 epilogue of
-// integers.
+// in flight (counted in accumulators); a transcendental activation; type conversion; the f64
+// epilogue of integers.
 constexpr int kOtherRegisters = 12;
 constexpr int kOtherAccumulators = 10;
 constexpr int kActivationRegisters = 12;

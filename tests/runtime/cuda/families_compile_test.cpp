@@ -81,7 +81,8 @@ std::vector<CompileSample> draw_round(std::span<const Family* const> among, Choi
       const std::string_view layout =
           std::vector<std::string_view>{"nn", "nt", "tn", "tt"}[random() % 4];
       // Problems with few rows have other candidates. They are not drawn among the best predicted
-      // candidates: there, simt spills a few bytes for fp8 with a long activation and split_k=16.
+      // candidates: there, simt spills a few bytes for fp8 with a transcendental activation and
+      // split_k=16.
       const bool few_rows = choice != Choice::kBestPredicted && random() % 2 == 0;
       const std::int64_t m = few_rows ? 100 : 1000;
       const int activation = static_cast<int>(random() % std::size(kActivations.rows));
